@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from seq2see.cell_loops import run_sequence
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.errors import UserError
 from seq2see.registry import Registry
@@ -79,7 +80,7 @@ class Cell(nn.Module):
         raise NotImplementedError
 
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
-        """A whole sequence (batch, steps, width) by torch's own kernel; None where it has none for this cell."""
+        """A whole sequence (batch, steps, width) as one function; None where there is none for this cell."""
         return None
 
     def traced(self, inputs: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps size"]:
@@ -304,6 +305,8 @@ class GRU(Cell):
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
         if self.before or self.logistic:
             return None
+        if torch.is_grad_enabled() and inputs.device.type == "cpu":
+            return run_sequence(linear(inputs, self._joined(), self.b), self.U, self.b_U, state)
         bias = torch.cat([torch.zeros_like(self.b[: 2 * self.size]), self.b_U])
         weights = [self._joined(), self.U, self.b, bias]
         return _run_kernel("gru", inputs, state[0][None].contiguous(), weights)

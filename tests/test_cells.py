@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from seq2see.cell_loops import run_sequence
 from seq2see.cells import GRU, LSTM, Cell, CellSettings, CellState, Plain, build_cell
 
 Array = NDArray[np.float64]
@@ -142,6 +143,35 @@ def test_gradients_of_the_fused_run_equal_those_of_the_loop(kind: str) -> None:
         assert torch.isfinite(ours).all()
         assert ours.abs().sum() > 0
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_the_gradient_of_a_sequence_is_the_numerical_one() -> None:
+    """Of the function over time with a gradient written by hand; an LSTM's steps are those of fused decoders."""
+    for gates, states in ((3, 1), (4, 2)):
+        shapes = [(2, 3, gates * 2), (gates * 2, 2), *[(2, 2)] * states]
+        projected, U, *start = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+        b_U = torch.randn(2, dtype=torch.float64, requires_grad=True) if states == 1 else None
+        assert torch.autograd.gradcheck(
+            lambda projected, U, b_U, *start: (lambda outputs, last: (outputs, *last))(
+                *run_sequence(projected, U, b_U, start)
+            ),
+            (projected, U, b_U, *start),
+        )
+
+
+def test_a_gru_without_gradients_is_that_with_gradients() -> None:
+    """Torch's kernel and the function over time; also where products have half precision."""
+    cell, inputs = made("gru"), torch.randn(4, 4, WIDTH)
+    expected, _ = cell.run({"x": inputs})
+    with torch.no_grad():
+        torch.testing.assert_close(cell.run({"x": inputs})[0], expected, atol=1e-6, rtol=0)
+    exact = torch.autograd.grad(expected.square().sum(), list(cell.parameters()))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs, _ = cell.run({"x": inputs})
+    assert outputs.dtype == torch.float32
+    torch.testing.assert_close(outputs, expected, atol=0.02, rtol=0.02)
+    for ours, other in zip(torch.autograd.grad(outputs.square().sum(), list(cell.parameters())), exact, strict=True):
+        torch.testing.assert_close(ours, other, atol=0.1, rtol=0.05)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("rnn", "gru", "lstm")])

@@ -24,82 +24,9 @@ from seq2see.attention.choices import Soft
 from seq2see.attention.normalisers import Softmax, masked_softmax
 from seq2see.attention.scopes import Global
 from seq2see.attention.scores import Additive, Dot, General, ScaledDot
+from seq2see.cell_loops import cell_loop
 from seq2see.cells import GRU, LSTM, Cell, CellState
 from seq2see.deferred_gradients import autocast_to
-
-# --- Cells: one step forwards and backwards
-
-
-class CellLoop(Protocol):
-    """One step of a cell and its gradient; `saved` is whatever `backward` needs of `forward`."""
-
-    def forward(self, inputs: Tensor, recurrent: Tensor, state: CellState) -> tuple[CellState, tuple[Tensor, ...]]:
-        """The next state from W x + b (batch, gates), U s (batch, gates) and the state before."""
-
-    def backward(
-        self, grads: CellState, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
-    ) -> tuple[Tensor, ...]:
-        """Write the gradients of W x + b and U s, and return those of the state before, but for the part of U s."""
-
-
-@dataclass
-class GruLoop:
-    """r, z = logistic(x + u); n = tanh(x_n + r * (u_n + bias)); s_t = n + z * (s - n)"""
-
-    bias: Tensor
-
-    def forward(self, inputs: Tensor, recurrent: Tensor, state: CellState) -> tuple[CellState, tuple[Tensor, ...]]:
-        (s,) = state
-        size = s.shape[1]
-        gates = torch.sigmoid(inputs[:, : 2 * size] + recurrent[:, : 2 * size])
-        r, z = gates[:, :size], gates[:, size:]
-        inner = recurrent[:, 2 * size :] + self.bias
-        n = torch.addcmul(inputs[:, 2 * size :], r, inner).tanh_()
-        return (torch.lerp(n, s, z),), (s, gates, inner, n)
-
-    def backward(
-        self, grads: CellState, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
-    ) -> tuple[Tensor, ...]:
-        (grad,), (s, gates, inner, n) = grads, saved
-        size = s.shape[1]
-        r, z = gates[:, :size], gates[:, size:]
-        kept = grad * z
-        new = torch.ops.aten.tanh_backward(grad - kept, n)
-        from_gates = torch.cat([new * inner, grad * (s - n)], dim=1)
-        inputs[:, : 2 * size] = torch.ops.aten.sigmoid_backward(from_gates, gates)
-        inputs[:, 2 * size :] = new
-        recurrent[:, : 2 * size] = inputs[:, : 2 * size]
-        recurrent[:, 2 * size :] = new * r
-        return (kept,)
-
-
-@dataclass
-class LstmLoop:
-    """i, f, g, o = x + u; m_t = logistic(f) * m + logistic(i) * tanh(g); s_t = logistic(o) * tanh(m_t)"""
-
-    def forward(self, inputs: Tensor, recurrent: Tensor, state: CellState) -> tuple[CellState, tuple[Tensor, ...]]:
-        s, m = state
-        total = inputs + recurrent
-        first, g, o = total.split([2 * s.shape[1], s.shape[1], s.shape[1]], dim=1)
-        gates, g, o = torch.sigmoid(first), torch.tanh(g), torch.sigmoid(o)
-        i, f = gates.chunk(2, dim=1)
-        after = torch.addcmul(f * m, i, g)
-        squashed = torch.tanh(after)
-        return (o * squashed, after), (m, gates, g, o, squashed)
-
-    def backward(
-        self, grads: CellState, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
-    ) -> tuple[Tensor, ...]:
-        (grad, memory), (m, gates, g, o, squashed) = grads, saved
-        size = m.shape[1]
-        i, f = gates.chunk(2, dim=1)
-        memory = memory + torch.ops.aten.tanh_backward(grad * o, squashed)
-        inputs[:, : 2 * size] = torch.ops.aten.sigmoid_backward(torch.cat([memory * g, memory * m], dim=1), gates)
-        inputs[:, 2 * size : 3 * size] = torch.ops.aten.tanh_backward(memory * i, g)
-        inputs[:, 3 * size :] = torch.ops.aten.sigmoid_backward(grad * squashed, o)
-        recurrent.copy_(inputs)
-        return (torch.zeros_like(grad), memory * f)
-
 
 # --- Scores: the energies of one query for each row, forwards and backwards
 
@@ -283,7 +210,7 @@ class _Loop(torch.autograd.Function):
         gates, exact = len(U), start[0].dtype
         joint = autocast_to(U if W_q is None else torch.cat([U, W_q]))  # U s and W_q s are one product
         by_context, low = autocast_to(W_c), joint.dtype
-        cell = _cell_loop(b_U)
+        cell = cell_loop(b_U)
         looks = _looks(kind, autocast_to(keys), v, autocast_to(values), mask)
         state: CellState = start
         product = state[0].to(low) @ joint.t()
@@ -319,7 +246,7 @@ class _Loop(torch.autograd.Function):
         mask, values, keys, joint, W_c, entered, outputs, b_U, v, *kept = ctx.saved_tensors
         low, exact, batch, each = joint.dtype, by_output.dtype, len(mask), len(kept) // number
         steps = [kept[first : first + each] for first in range(0, len(kept), each)]
-        cell, looks = _cell_loop(b_U), _looks(kind, keys, v, values, mask)
+        cell, looks = cell_loop(b_U), _looks(kind, keys, v, values, mask)
         inputs = by_output.new_empty(number, batch, gates)
         products = by_output.new_zeros(number + 1, batch, len(joint))
         contexts = by_context.clone()
@@ -374,10 +301,6 @@ def _through(product: Tensor, query: Tensor, output: Tensor, joint: Tensor, gate
     else:
         output = output + query
     return output + (product.to(joint.dtype) @ joint).to(output.dtype)
-
-
-def _cell_loop(b_U: Tensor | None) -> CellLoop:
-    return LstmLoop() if b_U is None else GruLoop(b_U)
 
 
 def _looks(kind: LoopKind, keys: Tensor, v: Tensor | None, values: Tensor, mask: Tensor) -> _Looks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import prod, sqrt
 from typing import Any, cast
 
 import torch
@@ -105,7 +105,9 @@ class SoftmaxHead(Head):
             self.V = tied
         else:
             self.V = nn.Parameter(torch.empty(symbols, width or features))
-            nn.init.xavier_uniform_(self.V)
+            # Glorot's, but for many symbols: they would make rows so short that what is below learns slowly
+            bound = sqrt(3.0) * sqrt(2.0 / (min(symbols, self.V.shape[1]) + self.V.shape[1]))
+            nn.init.uniform_(self.V, -bound, bound)
         self.c = nn.Parameter(torch.zeros(symbols))
 
     @property
@@ -165,9 +167,12 @@ class SoftmaxHead(Head):
 
 # --- The loss of a softmax
 
-BLOCK = 256
-"""Rows of logits that are computed at a time: enough for a fast product, few enough to stay in the cache."""
 MULTIPLE = 16
+"""The weight is padded to a multiple of so many rows."""
+BLOCK = 256
+"""Rows of logits that one product computes: enough for a fast one."""
+IN_CACHE = 2**18
+"""Logits that become probabilities at a time: few enough to stay in the cache of one core."""
 
 
 def linear_cross_entropy(
@@ -196,30 +201,29 @@ class _LinearCrossEntropy(torch.autograd.Function):
         symbols = len(weight)
         columns = -(-symbols // MULTIPLE) * MULTIPLE
         rows = autocast_to(features)
-        padded = rows.new_zeros(columns, weight.shape[1])
-        padded[:symbols] = weight
-        grads = rows.new_empty(len(rows), columns) if any(ctx.needs_input_grad) else None
-        losses = [features.new_zeros((), dtype=torch.promote_types(bias.dtype, torch.float32))]
-        for first in range(0, len(rows), BLOCK):
-            part = slice(first, first + BLOCK)
-            logits = (rows[part] @ padded.t())[:, :symbols] + bias
-            loss, gradient = _losses(logits, targets[part], smoothing)
-            losses.append(loss)
-            if grads is not None:
-                grads[part, :symbols] = gradient
-                grads[part, symbols:] = 0
-        ctx.symbols = symbols
-        ctx.save_for_backward(features, padded, grads)
+        padded = rows.new_empty(columns, weight.shape[1])
+        padded[:symbols], padded[symbols:] = weight, 0
+        exact = torch.promote_types(bias.dtype, torch.float32)
+        by_bias, losses = features.new_zeros(symbols, dtype=exact), [features.new_zeros((), dtype=exact)]
+        grads, few = rows.new_empty(len(rows), columns), max(IN_CACHE // columns, 1)
+        blocks = (each.split(max(BLOCK, few)) for each in (rows, targets, grads))
+        for block, chosen, products in zip(*blocks, strict=True):
+            torch.mm(block, padded.t(), out=products)
+            for logits, few_chosen in zip(products[:, :symbols].split(few), chosen.split(few), strict=True):
+                loss, gradient = _losses(logits + bias, few_chosen, smoothing)
+                losses.append(loss)
+                by_bias += gradient.sum(0)
+                logits.copy_(gradient)  # in their place; the columns beyond the symbols are zeros
+        ctx.save_for_backward(features, padded, grads, by_bias)
         return torch.stack(losses).sum()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        features, padded, grads = ctx.saved_tensors
-        scaled = (features * scale).to(grads.dtype)
-        weight = (grads.t() @ scaled)[: ctx.symbols]
-        bias = grads.sum(0, dtype=scale.dtype)[: ctx.symbols] * scale
-        return (grads @ padded).to(features.dtype) * scale, weight.to(scale.dtype), bias, None, None
+        features, padded, grads, by_bias = ctx.saved_tensors
+        weight = grads.t() @ (features * scale).to(grads.dtype)
+        weight = weight[: len(by_bias)].to(scale.dtype)
+        return (grads @ padded).to(features.dtype) * scale, weight, by_bias * scale, None, None
 
 
 def _losses(

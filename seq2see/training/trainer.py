@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +52,8 @@ from seq2see.training.optimizer import (
 from seq2see.training.reports import Journal, Listener, Report, UpdateStatus
 
 MOST_UPDATES_BETWEEN_REPORTS = 2000
+TRIM_EVERY = 25
+"""Updates after which free memory is given back."""
 TIE_BREAKER = 1e-6
 """The most that a lower perplexity adds to the leading metric: less than any step of a rate."""
 
@@ -224,6 +228,8 @@ class Trainer:
         else:
             self._skip(loss)
         state.updates += 1
+        if state.updates % TRIM_EVERY == 0:
+            trim_memory()
         if state.updates % 10 == 0:
             self._show_progress(batches)
 
@@ -410,6 +416,20 @@ class Trainer:
     def _say(self, message: str) -> None:
         for listener in self.listeners:
             listener.on_message(message)
+
+
+# ---------------------------------------------------------------- memory
+
+
+def trim_memory() -> None:
+    """Give free memory back to the system, where the C library can (glibc).
+
+    Batches of many shapes leave holes between what oneDNN keeps of each shape, and the heap grows with every one: to
+    several times what a batch needs.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 # ---------------------------------------------------------------- divergence

@@ -26,7 +26,9 @@ def test_it_is_torchs(rows: int, symbols: int, smoothing: float) -> None:
 
 
 def test_the_gradient_is_the_numerical_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_heads, "BLOCK", 2)
+    """Also where rows are divided into blocks, and blocks into parts."""
+    monkeypatch.setattr(output_heads, "BLOCK", 3)
+    monkeypatch.setattr(output_heads, "IN_CACHE", 32)
     parts = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((5, 3), (7, 3), (7,))]
     targets = torch.tensor([0, 6, 2, 2, 5])
     assert torch.autograd.gradcheck(lambda *given: linear_cross_entropy(*given, targets, smoothing=0.2), parts)

@@ -88,3 +88,10 @@ def test_tied_weights_are_one_tensor() -> None:
     assert made.W_o is not None
     assert made.W_o.out_features == 4
     assert made.logits(torch.randn(2, FEATURES)).shape == (2, SYMBOLS)
+
+
+@pytest.mark.parametrize(("symbols", "fans"), [(50, 50 + 400), (20_000, 400 + 400)])
+def test_rows_do_not_get_shorter_with_more_symbols_than_numbers(symbols: int, fans: int) -> None:
+    """The variance is Glorot's, 2 / (fan in + fan out), where the fan out counts at most the numbers of a row."""
+    head = SoftmaxHead(400, symbols)
+    assert float(head.V.detach().var()) == pytest.approx(2 / fans, rel=0.05)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2see.recipe.schema import TrainingSettings
+from seq2see.training import trainer
 from seq2see.training.checkpoints import _read
 from seq2see.training.optimizer import build_optimizer
 from tests.training.tiny import ROWS, journal, run, words
@@ -76,3 +77,12 @@ def test_adamw_takes_decay_from_the_weights_and_adam_from_the_gradient() -> None
         model.weights.grad = torch.zeros(3)
         optimizer.step()
         torch.testing.assert_close(model.weights.detach(), torch.tensor(wanted), atol=1e-4, rtol=0)
+
+
+def test_free_memory_is_given_back_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[None] = []
+    trim = trainer.trim_memory
+    monkeypatch.setattr(trainer, "TRIM_EVERY", 2)
+    monkeypatch.setattr(trainer, "trim_memory", lambda: calls.append(trim()))
+    run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", PLAIN, updates=5)
+    assert len(calls) == 2
