@@ -17,9 +17,10 @@ from torch import Tensor
 from seq2see.attention import Attention
 from seq2see.attention.normalisers import HIDDEN
 from seq2see.attention.scores import Additive
+from seq2see.cell_loops import CellLoop, GruLoop, LstmLoop
 from seq2see.cells import GRU, CellState
 from seq2see.decoders.base import Decoder
-from seq2see.decoders.fused_loop import CellLoop, GruLoop, LoopKind, LstmLoop
+from seq2see.decoders.fused_loop import LoopKind
 from seq2see.decoders.output_heads import Head, SoftmaxHead
 from seq2see.decoders.records import Ready
 from seq2see.decoders.recurrent import RecurrentDecoder
