@@ -33,11 +33,15 @@ JOEY = Engine("Joey NMT", "joey.py", "joey")
 TRAINED = {"recurrent": [*OURS, OPENNMT, JOEY], "transformer": [*OURS, OPENNMT]}
 
 DECODER = Engine("seq2see", "ours.py")
+RUNTIME = [Engine("seq2see runtime", "runtime.py"), Engine("seq2see runtime int8", "runtime.py")]
 CTRANSLATE2 = [
     Engine("CTranslate2 float32", "ct2.py", "ct2", options=(("compute", "float32"),)),
     Engine("CTranslate2 int8", "ct2.py", "ct2", options=(("compute", "int8"),)),
 ]
-DECODED = {"recurrent": [DECODER, OPENNMT, JOEY], "transformer": [DECODER, OPENNMT, *CTRANSLATE2]}
+DECODED = {
+    "recurrent": [DECODER, *RUNTIME, OPENNMT, JOEY],
+    "transformer": [DECODER, *RUNTIME, OPENNMT, *CTRANSLATE2],
+}
 SEARCHES = {
     "greedy, batch 64": (1, 64),
     "beam 5, batch 64": (5, 64),
@@ -150,7 +154,9 @@ class Comparison:
         self.measured[title] = {"rounds": rounds, "bleu": bleu, "words a sentence": lengths}
         for unit in ("sentences", "tokens"):
             speed = {name: [each[unit] / each["seconds"] for each in values] for name, values in rounds.items()}
-            self.rows.append(Row(f"{title}, {unit}/s", speed, digits=1, own=[DECODER.name]))
+            self.rows.append(
+                Row(f"{title}, {unit}/s", speed, digits=1, own=[each.name for each in (DECODER, *RUNTIME)])
+            )
         said = [f"{name} {value:.1f} and {lengths[name]:.1f}" for name, value in bleu.items()]
         self.notes.append(
             f"{title}: BLEU and words a sentence {', '.join(said)}; references {lengths['references']:.1f} words"
@@ -163,13 +169,14 @@ class Comparison:
         return [source for source, _ in pairs], [target for _, target in pairs]
 
     def weights(self, engine: Engine, model: str) -> Path:
-        """The weights an engine decodes with; CTranslate2 has ours, exported."""
-        if engine not in CTRANSLATE2:
+        """The weights an engine decodes with; the runtime and CTranslate2 have ours, exported."""
+        if engine not in (*RUNTIME, *CTRANSLATE2):
             return self.trained(engine, model)
         int8, own = "int8" in engine.name, self.trained(DECODER, model)
-        exported = own.with_name(f"{own.name}-{'int8' if int8 else 'float32'}")
+        form = "onnx" if engine in RUNTIME else "ctranslate2"
+        exported = own.with_name(f"{own.name}-{form}-{'int8' if int8 else 'float32'}")
         if not exported.exists():
-            command = [sys.executable, "-m", "seq2see", "export", own, "--to", "ctranslate2", "--out", exported]
+            command = [sys.executable, "-m", "seq2see", "export", own, "--to", form, "--out", exported]
             subprocess.run(
                 [*map(str, command), *["--int8"] * int8], check=True, env={**os.environ, "PYTHONPATH": PROJECT}
             )
