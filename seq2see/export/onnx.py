@@ -219,7 +219,10 @@ class StepGraph(nn.Module):
         batch, width = token.shape
         known = dict(zip(self.inputs, tensors, strict=True))
         network = self.encoder.network
-        ready = Ready.from_tensors(known, self.encoder.layouts, rows=batch)
+        layouts = {
+            name: _fitted(layout, known[f"looks/{name}/mask"].shape[1]) for name, layout in self.encoder.layouts.items()
+        }
+        ready = Ready.from_tensors(known, layouts, rows=batch)
         rows = {name.removeprefix("state/"): part.flatten(0, 1) for name, part in known.items() if _carried(name)}
         number: Any = position if torch.compiler.is_exporting() else int(position)
         state = State.from_tensors(rows, width=width, position=number)
@@ -228,6 +231,16 @@ class StepGraph(nn.Module):
         outputs = {"log_probs": network.log_probs(step, ready), **after, **_weights(step)}
         self.names = list(outputs)
         return tuple(outputs.values())
+
+
+def _fitted(layout: Layout, places: int) -> Layout:
+    """The layout of so many places: inputs of a batch differ in their columns, or in their frames."""
+    if layout.kind == "grid":
+        return replace(layout, shape=(layout.shape[0], places // layout.shape[0]))
+    if layout.kind == "frames-grid":
+        rows, columns = layout.shape[1:]
+        return replace(layout, shape=(places // (rows * columns), rows, columns))
+    return layout
 
 
 def _carried(name: str) -> bool:
