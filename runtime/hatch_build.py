@@ -18,6 +18,7 @@ SHARED = (
     "files.py",
     "looks.py",
     "registry.py",
+    "threads.py",
     "data/image_files.py",
     "data/log_mel.py",
     "data/media_files.py",
@@ -37,7 +38,7 @@ SHARED = (
     "search/sampling.py",
     "search/stepper.py",
     "search/top.py",
-    "seeing/*",
+    "seeing/**/*",
     "settings/*",
 )
 """Files of seq2see, none of which needs torch."""

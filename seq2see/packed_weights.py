@@ -64,7 +64,6 @@ class PackedWeights:
     def __init__(self) -> None:
         self._packed: dict[Any, _Packed] = {}
         self._lock = threading.Lock()
-        self._searches = 0
 
     def __call__(self, x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"], key: str = "") -> Tensor:
         return self.linear(x, weight)
@@ -91,7 +90,6 @@ class PackedWeights:
         """At the start of a search: forget weights whose numbers are others than when they were packed, as far as a
         sample of them shows."""
         with self._lock:
-            self._searches += 1
             for key, packed in list(self._packed.items()):
                 if not all(map(torch.equal, map(_sample, packed.sources), packed.samples)):
                     del self._packed[key]
@@ -116,9 +114,9 @@ class PackedWeights:
         weights: Sequence[Float[Tensor, "_ width"]],
         biases: Sequence[Float[Tensor, " _"]],
     ) -> Float[Tensor, "symbols out"] | None:
-        """vectors [W_1; W_2; ..]' + [b_1; b_2; ..], to be looked up instead of computed; None in the first search,
-        which may be the only one, and where the table would be too large."""
-        if torch.is_grad_enabled() or self._searches < 2 or len(vectors) * sum(map(len, weights)) > LARGEST_TABLE:
+        """vectors [W_1; W_2; ..]' + [b_1; b_2; ..], to be looked up instead of computed; None where the table would be
+        too large."""
+        if torch.is_grad_enabled() or len(vectors) * sum(map(len, weights)) > LARGEST_TABLE:
             return None
         sources = [vectors, *weights, *(bias[None] for bias in biases)]
         table: Tensor | None = self._kept(

@@ -93,13 +93,10 @@ def test_columns_and_transposes_are_weights_of_their_own() -> None:
             torch.testing.assert_close(packed(x[:, : part.shape[1]], part), linear(x[:, : part.shape[1]], part))
 
 
-def test_a_table_of_products_from_the_second_search_on() -> None:
+def test_a_table_of_products_follows_its_weights() -> None:
     packed, vectors, weights = PackedWeights(), torch.randn(7, 64), [torch.randn(rows, 64) for rows in (96, 5)]
     biases = [torch.randn(96), torch.randn(5)]
     with torch.no_grad():
-        packed.refresh()
-        assert packed.table(vectors, weights, biases) is None
-        packed.refresh()
         for change in (lambda: None, lambda: biases[0].mul_(2), lambda: vectors.add_(1), lambda: weights[1].zero_()):
             change()
             table = packed.table(vectors, weights, biases)

@@ -12,17 +12,19 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 from seq2see.errors import UserError, nearest
 from seq2see.files import parse_json
 from seq2see.looks import Prediction
-from seq2see_runtime.model import Model, load
+
+if TYPE_CHECKING:
+    from seq2see_runtime.model import Model
 
 DELIMITERS = {".tsv": "\t", ".csv": ","}
 TABLES = (".tsv", ".csv", ".jsonl", ".txt")
 MOST_CHARACTERS = 1 << 20
-"""Characters of one line of a table."""
+"""Characters of one cell of a table."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     def add(name: str, command: Callable[[argparse.Namespace], None], about: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=about, description=about)
         made.add_argument("model", metavar="MODEL", help="folder that `seq2see export MODEL --to onnx` wrote")
-        made.add_argument("--threads", type=_count, default=0, help="threads (default: one per core, at most 4)")
+        about_threads = "threads (default: one per core, at most 4)"
+        made.add_argument("--threads", type=_count, choices=range(257), metavar="N", default=0, help=about_threads)
         made.set_defaults(command=command)
         return made
 
@@ -62,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     looking = add(
         "look", _look, "where the model looks, as .json, or with seq2see-runtime[pictures] as .png, .svg, .html"
     )
-    looking.add_argument("input", metavar="INPUT")
+    looking.add_argument("inputs", nargs="+", metavar="INPUT", help="a text, or NAME=VALUE for each input")
     looking.add_argument("--out", type=Path, required=True, help="file of the picture")
     looking.add_argument("--target", help="an output to follow instead of the model's own")
     _add_search(looking)
@@ -92,7 +95,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    number = int(text) if text.isdecimal() and len(text) < 19 else -1
+    number = int(text) if text.isdecimal() and len(text) < 10 else -1
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text!r}; a whole number from 0 on expected")
     return number
@@ -108,8 +111,15 @@ def _search(options: argparse.Namespace) -> dict[str, Any]:
 # ---------------------------------------------------------------- commands
 
 
+def _loaded(options: argparse.Namespace) -> Model:
+    """The model; onnxruntime is imported late, so that `--help` is quick."""
+    from seq2see_runtime.model import load
+
+    return load(options.model, threads=options.threads)
+
+
 def _predict(options: argparse.Namespace) -> None:
-    model = load(options.model, threads=options.threads)
+    model = _loaded(options)
     if options.file is not None and options.inputs:
         raise UserError("give inputs, or --file, not both")
     if options.file is None and not options.inputs and model.inputs:
@@ -119,16 +129,28 @@ def _predict(options: argparse.Namespace) -> None:
     if written is not None and written.suffix != ".jsonl":
         raise UserError(f"--looks {written}: allowed: -, or a file ending in .jsonl")
     values = rows_of(options.file, model) if options.file is not None else iter([_given(model, options.inputs)])
-    file = None if written is None else written.open("w", encoding="utf-8")
+    file = None if written is None else _created(written)
     try:
+        done = 0
         for part in _parts(values, 256):
-            for prediction in model.predict_rows([model.row(value) for value in part], **_search(options)):
+            rows = [model.row(value) for value in part]
+            predictions = model.predict_rows(rows, first_row=done, **_search(options))
+            done += len(rows)
+            for prediction in predictions:
                 print(_line(prediction, as_json=options.json or inline, looks=inline))
                 if file is not None:
                     file.write(json.dumps(prediction.to_dict(looks=True), ensure_ascii=False) + "\n")
     finally:
         if file is not None:
             file.close()
+
+
+def _created(path: Path) -> TextIO:
+    """A new file; an error names it."""
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _parts(values: Iterator[Any], size: int) -> Iterator[list[Any]]:
@@ -160,20 +182,25 @@ def _line(prediction: Prediction, *, as_json: bool, looks: bool) -> str:
 
 
 def _look(options: argparse.Namespace) -> None:
-    model = load(options.model, threads=options.threads)
+    model = _loaded(options)
     search = _search(options) | ({"target": options.target} if options.target is not None else {})
-    prediction = model.predict_rows([model.row(_given(model, [options.input]))], maps=True, **search)[0]
+    prediction = model.predict_rows([model.row(_given(model, options.inputs))], maps=True, **search)[0]
     if options.out.suffix == ".json":
-        options.out.write_text(json.dumps(prediction.looks.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
+        with _created(options.out) as file:
+            file.write(json.dumps(prediction.looks.to_dict(), ensure_ascii=False) + "\n")
     else:
         prediction.looks.save(options.out)
     print(f"{prediction.answer}\n{options.out}")
 
 
 def _score(options: argparse.Namespace) -> None:
-    model = load(options.model, threads=options.threads)
+    model = _loaded(options)
     total, symbols, count = 0.0, 0, 0
+    blank = 0
     for value, output in pairs_of(options.data, model):
+        if model.missing(model.row(value)):
+            blank += 1
+            continue
         scored = model.score([(value, output)])[0]
         total, symbols, count = total + scored.log_probability, symbols + len(scored.tokens), count + 1
         if options.each:
@@ -182,16 +209,19 @@ def _score(options: argparse.Namespace) -> None:
                 if options.json
                 else f"{scored.log_probability:.4f}\t{output}"
             )
+    if blank:
+        print(f"{blank} rows with an empty input: left out", file=sys.stderr)
     if not count:
-        raise UserError(f"{options.data}: no rows")
-    report = {"rows": count, "tokens": symbols, "log_probability": total, "perplexity": math.exp(-total / symbols)}
+        raise UserError(f"{options.data}: no rows to score")
+    perplexity = math.exp(min(-total / symbols, 700))
+    report = {"rows": count, "tokens": symbols, "log_probability": total, "perplexity": perplexity}
     print(json.dumps(report) if options.json else "\n".join(f"{name}: {number}" for name, number in report.items()))
 
 
 def _serve(options: argparse.Namespace) -> None:
     from seq2see_runtime.server import serve
 
-    serve(load(options.model, threads=options.threads), options.host, options.port, token=options.token)
+    serve(_loaded(options), options.host, options.port, token=options.token)
 
 
 # ---------------------------------------------------------------- tables
@@ -208,14 +238,21 @@ def rows_of(path: Path, model: Model) -> Iterator[Any]:
             yield from (line.rstrip("\r\n") for line in file)
         return
     for place, record in _records(path):
-        yield {name: _cell(record, model.columns[name], place) for name in model.inputs}
+        yield _inputs(record, model, place, path.parent)
 
 
 def pairs_of(path: Path, model: Model) -> Iterator[tuple[Any, str]]:
     """The inputs of a table with their outputs."""
     for place, record in _records(path):
-        inputs = {name: _cell(record, model.columns[name], place) for name in model.inputs}
-        yield inputs or None, _cell(record, model.columns["output"], place)
+        yield _inputs(record, model, place, path.parent) or None, _cell(record, model.columns["output"], place)
+
+
+def _inputs(record: dict[str, Any], model: Model, place: str, folder: Path) -> dict[str, str]:
+    """The inputs of a row; paths of files are relative to the table."""
+    single = len(record) == len(model.inputs) == 1
+    columns = dict.fromkeys(model.inputs, next(iter(record))) if single else model.columns
+    found = {name: _cell(record, columns[name], place) for name in model.inputs}
+    return {name: str(folder / value) if name in model.files and value else value for name, value in found.items()}
 
 
 @contextmanager
@@ -245,6 +282,8 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     with _opened(path) as file:
         if kind == ".jsonl":
             for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
                 try:
                     record = parse_json(line)
                 except ValueError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from seq2see.data.vocabulary import EOS, copy_ids, target_ids
 from seq2see.errors import UserError, nearest
-from seq2see.files import MEBIBYTE, read_json
+from seq2see.files import MEBIBYTE, read_json, shortened
 from seq2see.looks import Layout, Prediction
 from seq2see.search.answers import AnswerWriter
 from seq2see.search.ctc_prefix import CtcPrefixScorer
@@ -24,20 +24,40 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces
 from seq2see.search.options import SearchOptions, merged_options, plan_batches
 from seq2see.search.run import rank_labels, run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
+from seq2see.threads import cores
 from seq2see_runtime import media
 from seq2see_runtime.readers import READERS, WRITERS, Column, TextReader, of_kind, padded
 
 ALL_READERS = {**READERS, **media.READERS}
 
+MOST_THREADS = 4
+"""Threads that are used unless more are asked for."""
+TINY = sys.float_info.min
 FORMAT = 1
 ENCODER, STEP, METADATA, CHECKSUMS = "encoder.onnx", "step.onnx", "runtime.json", "checksums.json"
-KEYS = ("inputs", "required", "output", "answer", "one_step", "numeric", "search", "looked_at", "layouts", "maps")
+KEYS: dict[str, type] = {
+    "inputs": dict,
+    "required": list,
+    "output": dict,
+    "answer": str,
+    "one_step": bool,
+    "numeric": bool,
+    "search": dict,
+    "looked_at": list,
+    "layouts": dict,
+    "maps": dict,
+}
+"""What runtime.json must have, and of which type."""
+LIMITS = {"beam": 10_000, "max_length": 1_000_000}
 Row = Mapping[str, str]
 
 
 def load(folder: str | Path, *, threads: int = 0) -> Model:
     """Read a folder that `seq2see export --to onnx` wrote; threads: 0 for as many as there are cores, at most 4."""
-    return Model(Path(folder), threads=threads)
+    try:
+        return Model(Path(folder), threads=threads)
+    except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise UserError(f"{folder}: damaged: what is known of the model does not fit it ({error!r})") from None
 
 
 @dataclass
@@ -88,20 +108,29 @@ class Model:
         return predictions if several else predictions[0]
 
     def predict_rows(
-        self, rows: Sequence[Row], *, replace_unknown: bool | None = None, maps: bool = False, **options: Any
+        self,
+        rows: Sequence[Row],
+        *,
+        replace_unknown: bool | None = None,
+        maps: bool = False,
+        first_row: int = 0,
+        **options: Any,
     ) -> list[Prediction]:
-        """One prediction per row, in their order."""
+        """One prediction per row, in their order; first_row: the number of the first in its table, which with the seed
+        fixes what is sampled."""
         if self.known["numeric"]:
             raise UserError(f"{self.folder}: the runtime gives texts and labels; this model gives numbers")
         if options.get("oracle") is not None:
             raise UserError("oracle: an exported model cannot be made to look elsewhere; seq2see itself can")
         target, prefix = options.pop("target", None), options.pop("prefix", None)
+        if target is not None and prefix is not None:
+            raise UserError("prefix: a target is a whole output already")
         chosen = self._options(options)
         replaced = bool(self.known["search"].get("replace_unknown")) if replace_unknown is None else replace_unknown
         predictions: list[Prediction | None] = [None] * len(rows)
         full = []
         for number, row in enumerate(rows):
-            reason = self._missing(row)
+            reason = self.missing(row)
             if reason:
                 predictions[number] = Prediction.blank(self._display(row), self.known["answer"], reason)
             else:
@@ -112,12 +141,15 @@ class Model:
             numbers = [full[place] for place in batch]
             columns = self.read([rows[number] for number in numbers])
             own = self._forced(chosen, columns, [rows[number] for number in numbers], prefix=prefix, target=target)
-            for number, best in zip(numbers, self._search(columns, numbers, own, maps=maps), strict=True):
+            places = [first_row + number for number in numbers]
+            for number, best in zip(numbers, self._search(columns, places, own, maps=maps), strict=True):
                 predictions[number] = self._prediction(rows[number], best, replace_unknown=replaced)
         return [prediction for prediction in predictions if prediction is not None]
 
     def score(self, rows: Sequence[tuple[Any, str]]) -> list[Scored]:
         """log P of given outputs, pairs of an input and its output."""
+        if self.known.get("stream"):
+            raise UserError("this model reads a text as a stream, which seq2see itself scores; here it can be sampled")
         scored = []
         for value, output in rows:
             row = self.row(value)
@@ -127,7 +159,7 @@ class Model:
             prediction = self.predict_rows([row], target=output, replace_unknown=False)[0]
             if prediction.reason:
                 raise UserError(f"{prediction.reason}: nothing to score")
-            tokens = [(token.text, math.log(max(token.probability, math.exp(LEAST)))) for token in prediction.tokens]
+            tokens = [(token.text, math.log(max(token.probability, TINY))) for token in prediction.tokens]
             scored.append(Scored(prediction.input, output, prediction.log_probability, tokens))
         return scored
 
@@ -136,6 +168,8 @@ class Model:
         if label not in labels:
             raise UserError(f"unknown label '{label}'{nearest(label, labels)}; allowed: {', '.join(labels)}")
         prediction = self.predict_rows([row], n_best=len(labels))[0]
+        if prediction.reason:
+            raise UserError(f"{prediction.reason}: nothing to score")
         ranked = {prediction.label: prediction.log_probability}
         ranked |= {other.text: other.log_probability for other in prediction.alternatives}
         return Scored(prediction.input, label, ranked[label], [(label, ranked[label])])
@@ -198,7 +232,8 @@ class Model:
         copied = self.known.get("copied")
         return None if not copied else [self._copyable(symbols)[1] for symbols in columns[copied["input"]].symbols]
 
-    def _missing(self, row: Row) -> str:
+    def missing(self, row: Row) -> str:
+        """Why a row cannot be predicted; empty where it can."""
         empty = [name for name in self.known["required"] if not row[name].strip()]
         if not empty:
             return ""
@@ -220,10 +255,15 @@ class Model:
         if unknown:
             raise UserError(f"unknown option '{unknown[0]}'{nearest(unknown[0], known)}; allowed: {', '.join(known)}")
         chosen = merged_options(self.known["search"], options, inputs=bool(self.inputs), every=True)
-        most = self.known.get("most_steps")
-        if most is not None and chosen.max_length > most:
-            raise UserError(f"max_length {chosen.max_length}: the model has learned {most} positions; allowed: {most}")
+        if options.get("seed") is not None and not chosen.sample:
+            raise UserError("seed: nothing is drawn; set sample")
+        self._check_length(chosen.max_length, "max_length")
         return chosen
+
+    def _check_length(self, length: int, what: str) -> None:
+        most = self.known.get("most_steps")
+        if most is not None and length > most:
+            raise UserError(f"{what}: {length} symbols; the model has learned {most} positions, and none behind them")
 
     def _forced(
         self,
@@ -247,6 +287,7 @@ class Model:
         if target is None:
             return replace(options, prefix=ids)
         whole = [[*row, EOS] for row in ids]
+        self._check_length(max(map(len, whole)), "target")
         return SearchOptions(prefix=whole, max_length=max(map(len, whole)), runners_up=options.runners_up)
 
     def _search(
@@ -426,13 +467,18 @@ class Graph:
     def run(self, feed: Mapping[str, ndarray]) -> dict[str, ndarray]:
         """All outputs by name; inputs that the graph has no use for are left out."""
         given = {name: feed[name] for name in self._inputs}
-        return dict(zip(self._outputs, self._session.run(None, given), strict=True))
+        try:
+            outputs = self._session.run(None, given)
+        except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
+            reason = str(error).splitlines()[0]
+            raise UserError(f"the model cannot compute this input (it may be too long): {reason}") from None
+        return dict(zip(self._outputs, outputs, strict=True))
 
 
 def _session(path: Path, threads: int) -> Graph:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    options.intra_op_num_threads = threads or min(len(os.sched_getaffinity(0)), 4)
+    options.intra_op_num_threads = threads or min(cores(), MOST_THREADS)
     try:
         return Graph(onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))
     except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
@@ -449,9 +495,15 @@ def _metadata(folder: Path) -> dict[str, Any]:
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         found = known.get("format") if isinstance(known, dict) else type(known).__name__
         raise UserError(f"{path}: format {found!r}; this runtime reads format {FORMAT}")
-    missing = [key for key in KEYS if key not in known]
-    if missing:
-        raise UserError(f"{path}: damaged: {', '.join(missing)} missing")
+    for key, kind in KEYS.items():
+        if not isinstance(known.get(key), kind):
+            raise UserError(f"{path}: damaged: '{key}' should be {kind.__name__}, got {shortened(known.get(key))}")
+    if not all(isinstance(column, dict) for column in (*known["inputs"].values(), known["output"])):
+        raise UserError(f"{path}: damaged: 'inputs' and 'output' should hold the settings of columns")
+    for key, most in LIMITS.items():
+        value = known["search"].get(key)
+        if type(value) is not int or not 0 <= value <= most:
+            raise UserError(f"{path}: damaged: search.{key} {shortened(value)}; allowed: 0 to {most:,}")
     return known
 
 
@@ -462,6 +514,9 @@ def _check_files(folder: Path) -> None:
     files = stored.get("files") if isinstance(stored, dict) else None
     if not isinstance(files, dict):
         raise UserError(f"{path}: damaged or missing: a list of checksums expected")
+    unlisted = [name for name in (METADATA, ENCODER) if name not in files]
+    if unlisted:
+        raise UserError(f"{path}: damaged: no checksum of {', '.join(unlisted)}")
     for name, digest in files.items():
         file = folder / Path(str(name)).name
         if not file.is_file():

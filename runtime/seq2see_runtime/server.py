@@ -14,9 +14,11 @@ import base64
 import hmac
 import json
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +35,10 @@ MOST_CHARACTERS = 20_000
 """Of the values of one input."""
 MOST_STEPS = 2_000
 """Of an output, and characters of one that is given."""
+MOST_WORK = 64_000
+"""Inputs x hypotheses x steps of a request: 64 inputs, a beam of 10, 100 symbols."""
+MOST_LOOKS = 64_000_000
+"""Characters x hypotheses x steps, each of which may keep a number."""
 MOST_CONNECTIONS = 64
 SECONDS = 30
 """That a client may take to send its request."""
@@ -93,6 +99,7 @@ class Service:
             raise RequestError(413, f"inputs: {len(values):,}; allowed: at most {MOST_INPUTS}")
         with TemporaryDirectory(prefix="seq2see-runtime-") as folder:
             rows = [self._row(value, Path(folder) / str(number)) for number, value in enumerate(values)]
+            self._check_work(rows, options)
             with self._turn:
                 predictions = self.model.predict_rows(rows, **options)
             for prediction, value in zip(predictions, values, strict=True):
@@ -122,6 +129,15 @@ class Service:
     def describe(self, body: Any) -> dict[str, Any]:
         known = self.model.known
         return {key: known[key] for key in ("inputs", "output", "answer", "search", "version", "int8") if key in known}
+
+    def _check_work(self, rows: list[dict[str, str]], options: dict[str, Any]) -> None:
+        """Refuse a search that would keep others waiting, or whose looks would fill the memory."""
+        own = self.model.known["search"]
+        width = max(options.get("beam", own["beam"]), options.get("n_best", 1), 1)
+        steps = width * min(options.get("max_length", own["max_length"]), MOST_STEPS)
+        places = sum(len(text) for row in rows for name, text in row.items() if name not in self.model.files)
+        if len(rows) * steps > MOST_WORK or places * steps > MOST_LOOKS:
+            raise RequestError(413, "inputs, beam and max_length together ask for too much; give fewer or smaller ones")
 
     def _row(self, value: Any, path: Path) -> dict[str, str]:
         """The values of an input; files, which come as data: URLs and never as paths, are written beside `path`."""
@@ -194,9 +210,12 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "seq2see-runtime"
     sys_version = ""
     timeout = SECONDS
+    deadline: threading.Timer
 
     def do_GET(self) -> None:
         self._answer("GET")
+        if "Content-Length" in self.headers:
+            self.close_connection = True  # a body that nobody reads would be taken for the next request
 
     def do_POST(self) -> None:
         self._answer("POST")
@@ -205,11 +224,18 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self._check_token()
             body = self._body() if method == "POST" else None
+            self.deadline.cancel()  # the client has sent what it had to
             status, answer = 200, self._route(method)(body)
         except RequestError as error:
             status, answer = error.status, {"error": str(error)}
         except UserError as error:
             status, answer = 409, {"error": str(error)}
+        except Exception as error:  # noqa: BLE001 - the client is told, and others are served on
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            status, answer = 500, {"error": "an error of the server's own"}
+        self._reply(status, answer)
+
+    def _reply(self, status: int, answer: Any) -> None:
         content = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=utf-8")
@@ -239,6 +265,8 @@ class Handler(BaseHTTPRequestHandler):
             raise RequestError(401, "a token is needed: Authorization: Bearer TOKEN")
 
     def _body(self) -> Any:
+        if self.headers.get_content_type() != "application/json":
+            raise RequestError(415, "Content-Type: application/json is needed")
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or len(length) > 12:
             raise RequestError(411, "Content-Length: a number of bytes is needed")
@@ -250,9 +278,28 @@ class Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError) as error:
             raise RequestError(400, f"the body is not JSON: {shortened(str(error), quotes=False)}") from None
 
+    def handle_one_request(self) -> None:
+        """A client has `SECONDS` for a whole request, however slowly it sends."""
+        self.deadline = threading.Timer(SECONDS, self._hang_up)
+        self.deadline.daemon = True
+        self.deadline.start()
+        try:
+            super().handle_one_request()
+        finally:
+            self.deadline.cancel()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the base class refuses (a method, a malformed head), as JSON."""
+        self._reply(405 if code == 501 else code, {"error": message or "the request is malformed"})
+
     def log_message(self, format: str, *arguments: Any) -> None:
         """Method, path and status, never contents."""
-        sys.stderr.write(f"{self.log_date_time_string()} {format % arguments}\n")
+        line = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in format % arguments)
+        sys.stderr.write(f"{self.log_date_time_string()} {line}\n")
 
 
 class Server(ThreadingHTTPServer):
@@ -266,9 +313,15 @@ class Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._free.acquire(blocking=False):
+            with suppress(OSError):
+                request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread could be started
+            self._free.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:

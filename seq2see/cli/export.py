@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -42,6 +46,21 @@ def run(args: Arguments) -> None:
         raise UserError("--out is empty; give a folder")
     out = Path(args.out)
     model = load_single_model(args.model, "export")
-    for note in import_module(ENGINES[args.to]).export(model.bundle, out, int8=args.int8):
+    with _quiet():
+        notes = import_module(ENGINES[args.to]).export(model.bundle, out, int8=args.int8)
+    for note in notes:
         say(note)
     print(out)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the remarks of exporting libraries, which are about torch and not about the model."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

@@ -7,10 +7,7 @@ with random inputs, written, and compared with the model on inputs of other size
 from __future__ import annotations
 
 import json
-import logging
-import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -51,11 +48,10 @@ def export(bundle: Bundle, out: Path, *, int8: bool = False) -> list[str]:
         imported(module, extra="onnx")
     check_exportable(bundle)
     with new_folder(out) as folder:
-        with _quiet():
-            encoder, program, step, second = trace(bundle)
-            program.save(str(folder / ENCODER))
-            if second is not None:
-                second.save(str(folder / STEP))
+        encoder, program, step, second = trace(bundle)
+        program.save(str(folder / ENCODER))
+        if second is not None:
+            second.save(str(folder / STEP))
         difference = compare(bundle, encoder, step, folder)
         if difference > CLOSE:
             raise UserError(f"the exported graphs differ from the model by {difference:.1e}; allowed: {CLOSE:g}")
@@ -93,6 +89,7 @@ def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool) -> dict[str, 
         "output": output,
         "answer": recipe.output.answer_field,
         "one_step": recipe.output.one_step,
+        "stream": recipe.data.stream,
         "numeric": recipe.output.numeric,
         "copied": None if copying is None else {"input": copying.name, "places": recipe.copied_places},
         "search": recipe.search.model_dump(mode="json"),
@@ -111,29 +108,15 @@ def _layout(layout: Layout) -> dict[str, Any]:
     return {"kind": layout.kind, "shape": [int(side) for side in layout.shape], "leftward": layout.leftward}
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the exporter's own remarks, which are about torch."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)
-
-
 def _quantise(graph: Path) -> None:
     """Replace a graph by one whose constant matrices have 8 bits, column by column; activations are quantised as they
     come."""
     quantization, onnx = imported("onnxruntime.quantization", extra="onnx"), imported("onnx", extra="onnx")
     model = onnx.load(str(graph))
     del model.graph.value_info[:]  # shapes of inner values, which the quantiser infers again
-    with _quiet():
-        quantization.quantize_dynamic(
-            model, graph, op_types_to_quantize=["MatMul"], per_channel=True, weight_type=quantization.QuantType.QInt8
-        )
+    quantization.quantize_dynamic(
+        model, graph, op_types_to_quantize=["MatMul"], per_channel=True, weight_type=quantization.QuantType.QInt8
+    )
 
 
 # ---------------------------------------------------------------- what is traced

@@ -37,7 +37,7 @@ def check(
     made = decoder(settings, attention)
     for readout in (0, 5):
         head, packed = head_of(made, readout=readout), PackedWeights()
-        for _ in range(3):  # from the second search on there is a table of products
+        for _ in range(3):
             packed.refresh()
             compare(made, head, forced or {}, width, packed)
 

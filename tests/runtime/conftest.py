@@ -28,7 +28,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def export_once(name: str) -> Path:
         if name not in made:
-            export(Bundle.load(SAVED / name), folder / name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # remarks of the exporter about torch
+                export(Bundle.load(SAVED / name), folder / name)
             made[name] = folder / name
         return made[name]
 

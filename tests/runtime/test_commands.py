@@ -49,6 +49,28 @@ def test_tables_are_read(ending: str, exported: Exported, capsys: pytest.Capture
     assert out.splitlines() == [prediction.text for prediction in original(NAME).predict(values, beam=1)]
 
 
+def test_samples_of_a_long_table_are_the_models(
+    exported: Exported, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    values = [inputs_of(NAME)[0]] * 260
+    (tmp_path / "lines.txt").write_text("\n".join(values) + "\n", encoding="utf-8")
+    options = ["--sample", "--seed", 1, "--max-length", 4]
+    _, out, _ = call(capsys, "predict", exported(NAME), "--file", tmp_path / "lines.txt", *options)
+    wanted = original(NAME).predict(values, sample=True, seed=1, max_length=4)
+    assert out.splitlines() == [each.text for each in wanted]
+
+
+def test_files_are_found_beside_their_table(
+    exported: Exported, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = Path(inputs_of("image-captioning")[0])
+    (tmp_path / "one.png").write_bytes(path.read_bytes())
+    (tmp_path / "table.tsv").write_text("image\none.png\n", encoding="utf-8")
+    code, out, _ = call(capsys, "predict", exported("image-captioning"), "--file", tmp_path / "table.tsv", "--beam", 1)
+    assert code == 0
+    assert out.strip() == original("image-captioning").predict(str(path), beam=1).text
+
+
 def test_score_is_the_models(exported: Exported, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     values, model = inputs_of(NAME), original(NAME)
     rows = [{"latin": value, "native": model.predict(value).text} for value in values]

@@ -127,7 +127,7 @@ def test_what_is_wrong_is_named(value: Any, options: dict[str, Any], match: str,
         loaded(exported("transliteration")).predict(value, **options)
 
 
-@pytest.mark.parametrize("damage", ["graph", "missing", "format", "keys", "json"])
+@pytest.mark.parametrize("damage", ["graph", "missing", "format", "keys", "json", "types", "beam"])
 def test_a_damaged_folder_is_refused(damage: str, exported: Exported, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(exported("transliteration"), folder)
@@ -142,7 +142,13 @@ def test_a_damaged_folder_is_refused(damage: str, exported: Exported, tmp_path: 
         metadata.write_text("{", encoding="utf-8")
     else:
         known = json.loads(metadata.read_text(encoding="utf-8"))
-        known = known | {"format": 99} if damage == "format" else {"format": 1}
+        changes: dict[str, Any] = {
+            "format": known | {"format": 99},
+            "keys": {"format": 1},
+            "types": known | {"looked_at": 5},
+            "beam": known | {"search": known["search"] | {"beam": 10**9}},
+        }
+        known = changes[damage]
         metadata.write_text(json.dumps(known), encoding="utf-8")
     named = {"graph": "step.onnx", "missing": "encoder.onnx"}.get(damage, "runtime.json")
     with pytest.raises(UserError, match=named):

@@ -29,7 +29,7 @@ def serving(folder: Path, token: str | None = None) -> Iterator[Ask]:
     def ask(method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        connection.request(method, path, content, headers)
+        connection.request(method, path, content, {"Content-Type": "application/json"} | headers)
         answer = connection.getresponse()
         found = json.loads(answer.read())
         connection.close()
@@ -48,6 +48,11 @@ def words(exported: Exported) -> Iterator[Ask]:
 @pytest.fixture(scope="module")
 def pictures(exported: Exported) -> Iterator[Ask]:
     yield from serving(exported("image-captioning"))
+
+
+@pytest.fixture(scope="module")
+def labels(exported: Exported) -> Iterator[Ask]:
+    yield from serving(exported("entailment"))
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +96,10 @@ def test_what_is_served(words: Ask) -> None:
 BAD: list[tuple[str, str, Any, int]] = [
     ("GET", "/nothing", None, 404),
     ("GET", "/api/predict", None, 405),
+    ("PUT", "/api/predict", None, 405),
+    ("POST", "/api/predict", {"input": "a", "beam": 64, "max_length": 2000}, 413),
+    ("POST", "/api/predict", {"input": "a", "seed": 3}, 409),
+    ("POST", "/api/predict", {"input": "a", "target": "a", "prefix": "a"}, 409),
     ("POST", "/api/predict", b"{", 400),
     ("POST", "/api/predict", b"\xff", 400),
     ("POST", "/api/predict", b"[" * 100_000, 400),
@@ -124,6 +133,18 @@ def test_what_a_client_does_wrong_is_named(method: str, path: str, body: Any, st
 def test_too_much_is_refused_before_it_is_read(words: Ask) -> None:
     assert words("POST", "/api/predict", None, **{"Content-Length": "99999999"})[0] == 413
     assert words("POST", "/api/predict", None, **{"Content-Length": "x"})[0] == 411
+
+
+def test_other_types_of_bodies_are_refused(words: Ask) -> None:
+    """A page of another origin could send those without asking."""
+    assert words("POST", "/api/predict", {"input": "a"}, **{"Content-Type": "text/plain"})[0] == 415
+
+
+def test_an_empty_input_cannot_be_scored(labels: Ask) -> None:
+    body = {"input": {"premise": "", "hypothesis": ""}, "output": "x"}
+    status, answer = labels("POST", "/api/score", body)
+    assert status == 409
+    assert answer["error"]
 
 
 def test_a_token_is_asked_for(guarded: Ask) -> None:

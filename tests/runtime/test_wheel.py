@@ -51,6 +51,12 @@ def test_it_answers_without_torch(unpacked: Path, exported: Callable[[str], Path
     assert loaded == []
 
 
+def test_what_pictures_need_is_there(unpacked: Path) -> None:
+    wanted = {path.name for path in (RUNTIME.parent / "seq2see" / "seeing").rglob("*.[cj]s*")}
+    assert wanted
+    assert {path.name for path in (unpacked / "seq2see_runtime" / "shared" / "seeing").rglob("*")} >= wanted
+
+
 def test_every_module_is_its_own(unpacked: Path) -> None:
     for path in unpacked.rglob("*.py"):
         imports = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
