@@ -61,6 +61,7 @@ class SharedModules(BuildHookInterface[Any]):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(rewritten(source))
             included[str(target)] = name
+        included[str(root.parent / "LICENSE")] = f"{OWN}/LICENSE"
         build_data["pure_python"] = True
 
 

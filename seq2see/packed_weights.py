@@ -58,7 +58,7 @@ class PackedWeights:
     """The packed weights of one model: a `Product`, which also adds biases. It takes the memory of the weights again.
 
     A weight that has changed since (by training, or by loading other weights) is packed anew; one that was changed
-    behind autograd's back, through `.data`, from the next `refresh` on.
+    behind autograd's back, through `.data`, from the next `refresh` on, as far as a sample of its numbers shows.
     """
 
     def __init__(self) -> None:

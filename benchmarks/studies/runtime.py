@@ -28,11 +28,11 @@ SETTINGS = {
     "beam 5, batch 1": (1, 5),
 }
 COLD = """
-import resource, sys, time
-began = time.perf_counter()
+import sys
 import seq2see_runtime
 text = seq2see_runtime.load(sys.argv[1]).predict(sys.argv[2]).answer
-print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(int(peak.split()[1]) / 1024)
 """
 
 
@@ -103,7 +103,7 @@ def first_answers(python: Path, folders: dict[str, Path], line: str, rounds: int
             began = time.perf_counter()
             done = subprocess.run([python, "-c", COLD, str(folder), line], check=True, capture_output=True, text=True)
             seconds.append(time.perf_counter() - began)
-            memory = float(done.stdout.split()[1])
+            memory = float(done.stdout)
         spread = f"{min(seconds):.2f}-{max(seconds):.2f}"
         print(f"{name}: first answer after {statistics.median(seconds):.2f} s ({spread}), {memory:.0f} MB resident")
 

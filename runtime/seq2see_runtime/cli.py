@@ -28,7 +28,12 @@ MOST_CHARACTERS = 1 << 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest and (not hasattr(options, "inputs") or any(part.startswith("-") and part != "-" for part in rest)):
+        parser.error(f"unknown: {' '.join(rest)}")
+    if rest:  # inputs behind options
+        options.inputs = [*options.inputs, *rest]
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         command(options)
@@ -40,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        print(f"seq2see-runtime: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -66,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         "look", _look, "where the model looks, as .json, or with seq2see-runtime[pictures] as .png, .svg, .html"
     )
     looking.add_argument("inputs", nargs="+", metavar="INPUT", help="a text, or NAME=VALUE for each input")
-    looking.add_argument("--out", type=Path, required=True, help="file of the picture")
+    looking.add_argument("--out", type=Path, required=True, help="file to write: .json, or a picture")
     looking.add_argument("--target", help="an output to follow instead of the model's own")
     _add_search(looking)
 
@@ -77,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
     serving = add("serve", _serve, "an HTTP API: POST /api/predict, /api/score")
     serving.add_argument("--host", default="127.0.0.1", help="address (default: this machine alone)")
-    serving.add_argument("--port", type=_count, default=8000)
+    serving.add_argument("--port", type=_count, default=8000, help="port (default: 8000; 0: any that is free)")
     serving.add_argument("--token", help="clients must send it: Authorization: Bearer TOKEN")
     return parser
 
@@ -128,7 +136,7 @@ def _predict(options: argparse.Namespace) -> None:
     written = None if options.looks in (None, "-") else Path(options.looks)
     if written is not None and written.suffix != ".jsonl":
         raise UserError(f"--looks {written}: allowed: -, or a file ending in .jsonl")
-    values = rows_of(options.file, model) if options.file is not None else iter([_given(model, options.inputs)])
+    values = rows_of(options.file, model) if options.file is not None else iter(_given(model, options.inputs))
     file = None if written is None else _created(written)
     try:
         done = 0
@@ -137,7 +145,8 @@ def _predict(options: argparse.Namespace) -> None:
             predictions = model.predict_rows(rows, first_row=done, **_search(options))
             done += len(rows)
             for prediction in predictions:
-                print(_line(prediction, as_json=options.json or inline, looks=inline))
+                shown = options.json or inline
+                print(_line(prediction, as_json=shown, looks=inline, several=options.n_best is not None))
                 if file is not None:
                     file.write(json.dumps(prediction.to_dict(looks=True), ensure_ascii=False) + "\n")
     finally:
@@ -164,19 +173,23 @@ def _parts(values: Iterator[Any], size: int) -> Iterator[list[Any]]:
         yield part
 
 
-def _given(model: Model, inputs: Sequence[str]) -> Any:
-    """What was typed: a single text, or NAME=VALUE for a model that reads several."""
+def _given(model: Model, inputs: Sequence[str]) -> list[Any]:
+    """The inputs that were typed: a text each, or NAME=VALUE for all that a model reads of one."""
     if len(model.inputs) < 2:
-        if len(inputs) > 1:
-            raise UserError(f"one input at a time, got {len(inputs)}; --file reads many")
-        return inputs[0] if inputs else None
-    return dict(text.partition("=")[::2] for text in inputs)
+        if any(not text.strip() for text in inputs):
+            raise UserError("INPUT is empty")
+        return list(inputs) or [None]
+    pairs = [text.partition("=")[::2] for text in inputs]
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise UserError(f"{max(names, key=names.count)}= stands there twice")
+    return [dict(pairs)]
 
 
-def _line(prediction: Prediction, *, as_json: bool, looks: bool) -> str:
+def _line(prediction: Prediction, *, as_json: bool, looks: bool, several: bool) -> str:
     if as_json:
         return json.dumps(prediction.to_dict(looks=looks), ensure_ascii=False)
-    others = [f"  {other.score:.4f}\t{other.text}" for other in prediction.alternatives]
+    others = [f"  {other.score:.4f}\t{other.text}" for other in prediction.alternatives] if several else []
     best = str(prediction.answer)
     return best if not others else "\n".join([f"  {prediction.score:.4f}\t{best}", *others])
 
@@ -184,12 +197,20 @@ def _line(prediction: Prediction, *, as_json: bool, looks: bool) -> str:
 def _look(options: argparse.Namespace) -> None:
     model = _loaded(options)
     search = _search(options) | ({"target": options.target} if options.target is not None else {})
-    prediction = model.predict_rows([model.row(_given(model, options.inputs))], maps=True, **search)[0]
+    given = _given(model, options.inputs)
+    if len(given) > 1:
+        raise UserError(f"one input at a time, got {len(given)}")
+    prediction = model.predict_rows([model.row(given[0])], maps=True, **search)[0]
+    if not prediction.looks.maps:
+        raise UserError(f"nothing to look at: {prediction.looks.reason}")
     if options.out.suffix == ".json":
         with _created(options.out) as file:
             file.write(json.dumps(prediction.looks.to_dict(), ensure_ascii=False) + "\n")
     else:
-        prediction.looks.save(options.out)
+        try:
+            prediction.looks.save(options.out)
+        except ModuleNotFoundError as error:
+            raise UserError(f"{error.name} is not installed: pip install 'seq2see-runtime[pictures]'") from None
     print(f"{prediction.answer}\n{options.out}")
 
 
@@ -279,29 +300,40 @@ def _kind(path: Path) -> str:
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(where it stands, the row), of a table with a header or of JSON lines."""
     kind = _kind(path)
+    if kind != ".jsonl" and kind not in DELIMITERS:
+        raise UserError(f"{path}: a table with columns expected: {', '.join(DELIMITERS)}, .jsonl")
     with _opened(path) as file:
-        if kind == ".jsonl":
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    record = parse_json(line)
-                except ValueError as error:
-                    raise UserError(f"{path}, line {number}: not JSON: {error}") from None
-                if not isinstance(record, dict):
-                    raise UserError(f"{path}, line {number}: an object expected, got {type(record).__name__}")
-                yield f"{path}, line {number}", record
-            return
-        if kind not in DELIMITERS:
-            raise UserError(f"{path}: a table with columns expected: {', '.join(DELIMITERS)}, .jsonl")
-        csv.field_size_limit(MOST_CHARACTERS)
-        plain: Literal[0, 3] = csv.QUOTE_NONE if kind == ".tsv" else csv.QUOTE_MINIMAL
-        reader: csv.DictReader[str] = csv.DictReader(file, delimiter=DELIMITERS[kind], quoting=plain)
+        yield from _objects(path, file) if kind == ".jsonl" else _cells(path, file, kind)
+
+
+def _objects(path: Path, file: TextIO) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
         try:
-            for record in reader:
-                yield f"{path}, line {reader.line_num}", record
-        except csv.Error as error:
-            raise UserError(f"{path}, line {reader.line_num}: {error}") from None
+            record = parse_json(line)
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: not JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise UserError(f"{path}, line {number}: an object expected, got {type(record).__name__}")
+        yield f"{path}, line {number}", record
+
+
+def _cells(path: Path, file: TextIO, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    csv.field_size_limit(MOST_CHARACTERS)
+    plain: Literal[0, 3] = csv.QUOTE_NONE if kind == ".tsv" else csv.QUOTE_MINIMAL
+    reader: csv.DictReader[str] = csv.DictReader(file, delimiter=DELIMITERS[kind], quoting=plain, strict=True)
+    try:
+        names = list(reader.fieldnames or [])
+        if not names or len(set(names)) < len(names):
+            raise UserError(f"{path}, line 1: a header with a name for each column expected, got {names}")
+        for record in reader:
+            place = f"{path}, line {reader.line_num}"
+            if None in record or None in record.values():
+                raise UserError(f"{place}: as many cells as columns expected, {len(names)}")
+            yield place, record
+    except csv.Error as error:
+        raise UserError(f"{path}, line {reader.line_num}: {error}") from None
 
 
 def _cell(record: dict[str, Any], column: str, place: str) -> str:

@@ -40,6 +40,8 @@ MOST_WORK = 64_000
 MOST_LOOKS = 64_000_000
 """Characters x hypotheses x steps, each of which may keep a number."""
 MOST_CONNECTIONS = 64
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SHORTEST_TOKEN = 12
 SECONDS = 30
 """That a client may take to send its request."""
 TYPES: dict[str, tuple[type, ...]] = {
@@ -62,6 +64,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "target": (str,),
 }
 """Options of a prediction, and what each may be."""
+NAMES: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 MOST = {"beam": 64, "n_best": 64, "max_length": MOST_STEPS, "min_length": MOST_STEPS, "runners_up": 50}
 
 
@@ -85,6 +88,10 @@ class Service:
             ("GET", "/api/model"): self.describe,
             ("GET", "/health"): lambda body: {"status": "ok"},
         }
+
+    def finish(self) -> None:
+        """Let the prediction that runs end: threads of a graph cannot be left behind."""
+        self._turn.acquire(timeout=SECONDS)
 
     def predict(self, body: Any) -> dict[str, Any]:
         options = _checked(body, {"input", "inputs", "looks", *TYPES})
@@ -222,6 +229,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, method: str) -> None:
         try:
+            self._check_origin()
             self._check_token()
             body = self._body() if method == "POST" else None
             self.deadline.cancel()  # the client has sent what it had to
@@ -256,6 +264,15 @@ class Handler(BaseHTTPRequestHandler):
         raise RequestError(
             404, f"nothing at {shortened(path, quotes=False)}; there are {', '.join(p for _, p in self.service.routes)}"
         )
+
+    def _check_origin(self) -> None:
+        """A page of another origin, or one that calls this machine by another name, may not use the model."""
+        host = self.headers.get("Host", "")
+        origin = self.headers.get("Origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise RequestError(403, "requests of pages from elsewhere are refused")
+        if self.token is None and host.rpartition(":")[0].strip("[]") not in LOOPBACK and host not in LOOPBACK:
+            raise RequestError(403, f"Host: {', '.join(LOOPBACK)} expected")
 
     def _check_token(self) -> None:
         if self.token is None or self.path == "/health":
@@ -306,8 +323,10 @@ class Server(ThreadingHTTPServer):
     """A thread for each connection, and no more of them than `MOST_CONNECTIONS`."""
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, address: tuple[str, int], handler: type[Handler]):
+        self.service = handler.service
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__(address, handler)
 
@@ -337,6 +356,10 @@ class Server(ThreadingHTTPServer):
 
 def make_server(model: Model, host: str, port: int, *, token: str | None = None) -> Server:
     """A server that listens, and answers once `serve_forever` is called."""
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise UserError(f"--token: {len(token)} characters; allowed: at least {SHORTEST_TOKEN}")
+    if token is None and host not in LOOPBACK:
+        raise UserError(f"--host {host}: others can reach it; give a --token, or one of {', '.join(LOOPBACK)}")
     handler = type("ModelHandler", (Handler,), {"service": Service(model), "token": token})
     try:
         return Server((host, port), handler)
@@ -355,3 +378,4 @@ def serve(model: Model, host: str, port: int, *, token: str | None = None) -> No
         pass
     finally:
         server.server_close()
+        server.service.finish()

@@ -37,7 +37,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--int8",
         action="store_true",
-        help="weights as 8-bit integers: a quarter of the size, and faster; scores change a little",
+        help="weights of matrix products as 8-bit integers: smaller and faster; scores change a little",
     )
 
 

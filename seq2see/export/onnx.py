@@ -98,7 +98,7 @@ def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool) -> dict[str, 
         "hard": recipe.attention.choice == "hard",
         "heads": recipe.attention.heads,
         "looked_at": list(recipe.looked_at),
-        "why_no_looks": why_no_looks(recipe),
+        "why_no_looks": "" if recipe.looked_at else why_no_looks(recipe),
         "layouts": {name: _layout(layout) for name, layout in encoder.layouts.items()},
         "maps": {name: _layout(layout) for name, layout in encoder.maps.items()},
     }

@@ -29,6 +29,12 @@ def test_predict_prints_the_text(exported: Exported, capsys: pytest.CaptureFixtu
     assert out == f"{original(NAME).predict(value, beam=1).text}\n"
 
 
+def test_inputs_may_follow_options(exported: Exported, capsys: pytest.CaptureFixture[str]) -> None:
+    values = inputs_of(NAME)[:2]
+    _, out, _ = call(capsys, "predict", exported(NAME), values[0], "--beam", 1, values[1])
+    assert out.splitlines() == [each.text for each in original(NAME).predict(values, beam=1)]
+
+
 def test_predict_as_json_is_the_same_record(exported: Exported, capsys: pytest.CaptureFixture[str]) -> None:
     value = inputs_of(NAME)[0]
     code, out, _ = call(capsys, "predict", exported(NAME), value, "--looks", "-")
@@ -100,6 +106,9 @@ def test_look_writes_where_it_looked(
         (["predict", "MODEL", "--file", "table.docx"], ".docx"),
         (["predict", "MODEL", "x", "--looks", "x.png"], "x.png"),
         (["score", "MODEL", "--data", "wrong.tsv"], "latin"),
+        (["predict", "MODEL", "--file", "ragged.tsv"], "line 3"),
+        (["predict", "MODEL", "--file", "twice.csv"], "line 1"),
+        (["look", "MODEL", "abca", "--out", "nowhere/x.json"], "nowhere"),
     ],
 )
 def test_mistakes_are_named(
@@ -112,6 +121,8 @@ def test_mistakes_are_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wrong.tsv").write_text("a\tb\nc\td\n", encoding="utf-8")
+    (tmp_path / "ragged.tsv").write_text("latin\tb\nc\td\ne\n", encoding="utf-8")
+    (tmp_path / "twice.csv").write_text("latin,latin\na,b\n", encoding="utf-8")
     code, out, err = call(capsys, *[exported(NAME) if part == "MODEL" else part for part in arguments])
     assert code == 2
     assert not out

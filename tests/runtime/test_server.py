@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from seq2see.errors import UserError
 from tests.runtime.conftest import inputs_of, original
 
 Exported = Callable[[str], Path]
 Ask = Callable[..., tuple[int, Any]]
-TOKEN = "secret"
+TOKEN = "a long secret"
 
 
 def serving(folder: Path, token: str | None = None) -> Iterator[Ask]:
@@ -138,6 +139,22 @@ def test_too_much_is_refused_before_it_is_read(words: Ask) -> None:
 def test_other_types_of_bodies_are_refused(words: Ask) -> None:
     """A page of another origin could send those without asking."""
     assert words("POST", "/api/predict", {"input": "a"}, **{"Content-Type": "text/plain"})[0] == 415
+
+
+def test_pages_from_elsewhere_are_refused(words: Ask) -> None:
+    body = {"input": "a"}
+    assert words("POST", "/api/predict", body, Origin="http://evil.example")[0] == 403
+    assert words("POST", "/api/predict", body, Host="evil.example")[0] == 403
+
+
+def test_another_address_needs_a_token(exported: Exported) -> None:
+    from seq2see_runtime import load
+    from seq2see_runtime.server import make_server
+
+    model = load(exported("transliteration"), threads=1)
+    for host, token in (("0.0.0.0", None), ("127.0.0.1", "short")):
+        with pytest.raises(UserError, match="token"):
+            make_server(model, host, 0, token=token)
 
 
 def test_an_empty_input_cannot_be_scored(labels: Ask) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,19 @@ def test_what_pictures_need_is_there(unpacked: Path) -> None:
     wanted = {path.name for path in (RUNTIME.parent / "seq2see" / "seeing").rglob("*.[cj]s*")}
     assert wanted
     assert {path.name for path in (unpacked / "seq2see_runtime" / "shared" / "seeing").rglob("*")} >= wanted
+
+
+def test_the_checked_modules_are_those_in_the_wheel(unpacked: Path) -> None:
+    """import-linter holds them free of torch: the list in pyproject.toml is the one of hatch_build.py."""
+    settings = tomllib.loads((RUNTIME.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = [
+        each for each in settings["tool"]["importlinter"]["contracts"] if each["name"].startswith("What the runtime")
+    ]
+    shared = unpacked / "seq2see_runtime" / "shared"
+    paths = [path.relative_to(shared).with_suffix("") for path in shared.rglob("*.py") if path.name != "__init__.py"]
+    wanted = {".".join(("seq2see", *path.parts)) for path in paths}
+    checked = set(contract["source_modules"])
+    assert {name for name in wanted if name not in checked and name.rpartition(".")[0] not in checked} == set()
 
 
 def test_every_module_is_its_own(unpacked: Path) -> None:
