@@ -1,8 +1,8 @@
 """Threads of the processor: how many a process uses, and how they wait for each other. Used before torch is imported.
 
 OpenMP's threads spin for milliseconds at the end of each product before they sleep. On a machine that does nothing else
-this saves microseconds; two trainings side by side take each other's turns, and become seventy times slower. A short
-spin costs one alone a few percent and leaves each of two its share (`benchmarks/side_by_side.py`).
+this saves microseconds; two trainings side by side take each other's turns, and each becomes four to seventy times
+slower. A short spin costs one alone a few percent and leaves each of two its share (`benchmarks/side_by_side.py`).
 """
 
 from __future__ import annotations

@@ -85,20 +85,22 @@ def _parser() -> argparse.ArgumentParser:
 
     serving = add("serve", _serve, "an HTTP API: POST /api/predict, /api/score")
     serving.add_argument("--host", default="127.0.0.1", help="address (default: this machine alone)")
-    serving.add_argument("--port", type=_count, default=8000, help="port (default: 8000; 0: any that is free)")
+    serving.add_argument(
+        "--port", type=_count, metavar="N", default=8000, help="port (default: 8000; 0: any that is free)"
+    )
     serving.add_argument("--token", help="clients must send it: Authorization: Bearer TOKEN")
     return parser
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--beam", type=_count, help="hypotheses that the search keeps; 1: greedy (default: the recipe's)"
+        "--beam", type=_count, metavar="N", help="hypotheses that the search keeps; 1: greedy (default: the recipe's)"
     )
-    parser.add_argument("--n-best", type=_count, help="outputs of each input (default: all of the beam)")
+    parser.add_argument("--n-best", type=_count, metavar="N", help="outputs of each input (default: all of the beam)")
     parser.add_argument("--sample", action="store_true", default=None, help="draw outputs instead of searching")
-    parser.add_argument("--temperature", type=float, help="below 1 safer, above 1 bolder")
-    parser.add_argument("--seed", type=_count, help="of sampling: same seed, same outputs")
-    parser.add_argument("--max-length", type=_count, help="at most so many symbols")
+    parser.add_argument("--temperature", type=float, metavar="T", help="below 1 safer, above 1 bolder")
+    parser.add_argument("--seed", type=_count, metavar="N", help="of sampling: same seed, same outputs")
+    parser.add_argument("--max-length", type=_count, metavar="N", help="at most so many symbols")
     parser.add_argument("--prefix", help="what every output begins with")
 
 

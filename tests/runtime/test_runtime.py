@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,25 @@ def test_a_target_is_followed_and_a_prefix_continued(exported: Exported) -> None
     check_same(own.predict(value, prefix=output[:1]), model.predict(value, prefix=output[:1]))
     followed = model.predict(value, target=output)
     np.testing.assert_allclose(followed.looks.weights, own.look(value, target=output).looks.weights, atol=1e-5)
+
+
+def test_int8_is_smaller_and_close(exported: Exported, tmp_path: Path) -> None:
+    """Weights of 8 bits: the graph of a step shrinks, and scores of given outputs change a little and not more."""
+    from seq2see.export.onnx import export
+
+    model = original("transliteration")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        notes = export(model.bundle, tmp_path / "int8", int8=True)
+    assert any(note.startswith("int8") for note in notes)
+    step = (tmp_path / "int8" / "step.onnx").read_bytes()
+    assert b"MatMulInteger" in step
+    assert b"MatMulInteger" not in (exported("transliteration") / "step.onnx").read_bytes()
+    pairs = [(value, model.predict(value).text) for value in inputs_of("transliteration")]
+    ours = [each.log_probability for each in loaded(exported("transliteration")).score(pairs)]
+    theirs = [each.log_probability for each in loaded(tmp_path / "int8").score(pairs)]
+    assert theirs == pytest.approx(ours, abs=0.3)
+    assert theirs != pytest.approx(ours, abs=1e-6)
 
 
 def test_an_empty_input_gives_a_blank_answer(exported: Exported) -> None:
