@@ -24,9 +24,11 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces
 from seq2see.search.options import SearchOptions, merged_options, plan_batches
 from seq2see.search.run import rank_labels, run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
+from seq2see.search.top import Likeliest, likeliest
 from seq2see.threads import cores
 from seq2see_runtime import media
 from seq2see_runtime.readers import READERS, WRITERS, Column, TextReader, of_kind, padded
+from seq2see_runtime.shortlist import OutputLayer
 
 ALL_READERS = {**READERS, **media.READERS}
 
@@ -88,6 +90,10 @@ class Model:
         self.writer = of_kind(WRITERS, folder, "output", known["output"])
         self.encoder = _session(folder / ENCODER, threads)
         self.step = None if known["one_step"] else _session(folder / STEP, threads)
+        self.layer: OutputLayer | None = None
+        if known.get("shortlist"):
+            symbols = len(self.writer.vocabulary)
+            self.layer = OutputLayer(folder, self.inputs, symbols, int8=bool(known.get("int8")))
         hard, heads = bool(known.get("hard")), int(known.get("heads", 1))
         reason = "" if known["looked_at"] else str(known.get("why_no_looks", ""))
         self.answers = AnswerWriter(
@@ -114,14 +120,17 @@ class Model:
         replace_unknown: bool | None = None,
         maps: bool = False,
         first_row: int = 0,
+        shortlist: bool | None = None,
         **options: Any,
     ) -> list[Prediction]:
         """One prediction per row, in their order; first_row: the number of the first in its table, which with the seed
-        fixes what is sampled."""
+        fixes what is sampled; shortlist: False considers every symbol, though the model has a shortlist."""
         if self.known["numeric"]:
             raise UserError(f"{self.folder}: the runtime gives texts and labels; this model gives numbers")
         if options.get("oracle") is not None:
             raise UserError("oracle: an exported model cannot be made to look elsewhere; seq2see itself can")
+        if shortlist is not None and self.layer is None:
+            raise UserError("shortlist: this model was exported without one")
         target, prefix = options.pop("target", None), options.pop("prefix", None)
         if target is not None and prefix is not None:
             raise UserError("prefix: a target is a whole output already")
@@ -142,7 +151,9 @@ class Model:
             columns = self.read([rows[number] for number in numbers])
             own = self._forced(chosen, columns, [rows[number] for number in numbers], prefix=prefix, target=target)
             places = [first_row + number for number in numbers]
-            for number, best in zip(numbers, self._search(columns, places, own, maps=maps), strict=True):
+            for number, best in zip(
+                numbers, self._search(columns, places, own, maps=maps, shortlist=shortlist is not False), strict=True
+            ):
                 predictions[number] = self._prediction(rows[number], best, replace_unknown=replaced)
         return [prediction for prediction in predictions if prediction is not None]
 
@@ -291,9 +302,15 @@ class Model:
         return SearchOptions(prefix=whole, max_length=max(map(len, whole)), runners_up=options.runners_up)
 
     def _search(
-        self, columns: Mapping[str, Column], numbers: Sequence[int], options: SearchOptions, *, maps: bool
+        self,
+        columns: Mapping[str, Column],
+        numbers: Sequence[int],
+        options: SearchOptions,
+        *,
+        maps: bool,
+        shortlist: bool,
     ) -> list[list[Hypothesis]]:
-        stepper = GraphStepper(self, columns, len(numbers), ctc=float(options.ctc), maps=maps)
+        stepper = GraphStepper(self, columns, len(numbers), ctc=float(options.ctc), maps=maps, shortlist=shortlist)
         if self.known["one_step"]:
             return rank_labels(stepper, len(numbers), options)
         return run_search(stepper, list(numbers), options)
@@ -311,7 +328,9 @@ class Model:
 class GraphStepper:
     """The hypotheses of a batch in the graphs of a model: see `seq2see.search.stepper.Stepper`."""
 
-    def __init__(self, model: Model, columns: Mapping[str, Column], rows: int, *, ctc: float, maps: bool):
+    def __init__(
+        self, model: Model, columns: Mapping[str, Column], rows: int, *, ctc: float, maps: bool, shortlist: bool
+    ):
         self._model, self._share, self._maps = model, ctc, maps
         feed = {f"{name}/{part}": array for name, column in columns.items() for part, array in column.arrays.items()}
         found = model.encoder.run(feed or {"rows": np.zeros(rows, dtype=np.int64)})
@@ -324,6 +343,10 @@ class GraphStepper:
         self._ctc: CtcPrefixScorer | None = None
         self._inputs = np.arange(rows)
         self._position = 0
+        self._short: dict[str, ndarray] | None = None
+        if model.layer is not None and shortlist and not ctc:
+            self._symbols = model.layer.symbols(columns)
+            self._short = model.layer.rows(self._symbols)
         self.places = {name: self._places(name, columns) for name in model.known["layouts"]}
         self.inner = self._encoder_looks(found, columns, rows)
         words = model.words(columns) or [[] for _ in range(rows)]
@@ -371,23 +394,38 @@ class GraphStepper:
     ) -> tuple[ndarray, dict[str, ndarray]]:
         """Extend every hypothesis by its token."""
         if tokens is None:
-            log_probs, weights = self._answer, self._weights
+            assert self._answer is not None
+            log_probs, weights = _checked(self._answer), self._weights
         else:
-            assert self._model.step is not None
-            feed = self._known | self._state
-            feed["token"] = tokens.reshape(-1, self._width)
-            feed["position"] = np.array(self._position)
-            found = self._model.step.run(feed)
-            log_probs = found.pop("log_probs")
-            weights = {name.removeprefix("next/"): array for name, array in found.items() if "/weights/" in name}
-            self._state = {name.removeprefix("next/"): array for name, array in found.items() if "/state/" in name}
-            self._position += 1
-        assert log_probs is not None
-        if np.isnan(log_probs[:, 0]).any():
-            raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
+            layer = self._model.layer
+            log_probs, weights = self._run(tokens, {} if layer is None else layer.rows(None))
         log_probs = self._with_ctc(self._padded(log_probs), tokens)
         np.maximum(log_probs, LEAST, out=log_probs)
         return self.writable.cut(log_probs, self._inputs), self._looks(weights)
+
+    def step_top(
+        self, tokens: ndarray, number: int, forced: Mapping[str, ndarray] | None = None
+    ) -> tuple[Likeliest, dict[str, ndarray]]:
+        """The same, of the likeliest symbols alone; of the shortlist where there is one."""
+        if self._short is None or len(self._symbols) < number:
+            log_probs, looks = self.step(tokens, forced)
+            return likeliest(log_probs, number), looks
+        log_probs, weights = self._run(tokens, self._short)
+        best = likeliest(log_probs, number)
+        return Likeliest(self._symbols[best.ids], np.maximum(best.log_probs, LEAST)), self._looks(weights)
+
+    def _run(self, tokens: ndarray, layer: Mapping[str, ndarray]) -> tuple[ndarray, dict[str, ndarray]]:
+        """The step's graph: log-probabilities (rows, symbols) and looks; layer: rows of its output layer."""
+        assert self._model.step is not None
+        feed = {**self._known, **self._state, **layer}
+        feed["token"] = tokens.reshape(-1, self._width)
+        feed["position"] = np.array(self._position)
+        found = self._model.step.run(feed)
+        log_probs = _checked(found.pop("log_probs"))
+        weights = {name.removeprefix("next/"): array for name, array in found.items() if "/weights/" in name}
+        self._state = {name.removeprefix("next/"): array for name, array in found.items() if "/state/" in name}
+        self._position += 1
+        return log_probs, weights
 
     def _looks(self, weights: Mapping[str, ndarray]) -> dict[str, ndarray]:
         named = {name.removeprefix("weights/"): array for name, array in weights.items()}
@@ -428,6 +466,13 @@ class GraphStepper:
             self._known = {name: array[inputs] for name, array in self._known.items()}
             self._ctc = None if self._ctc is None else self._ctc.compact(inputs)
             self._inputs = self._inputs[inputs]
+
+
+def _checked(log_probs: ndarray) -> ndarray:
+    """The same; refused where they are not numbers: a softmax that fails fails in every symbol."""
+    if np.isnan(log_probs[:, 0]).any():
+        raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
+    return log_probs
 
 
 def _layout(known: Mapping[str, Any]) -> Layout:
