@@ -524,6 +524,8 @@ def _session(path: Path, threads: int) -> Graph:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads or min(cores(), MOST_THREADS)
+    # Threads that still spin after a run would take their core from the search, and from the other graph.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
         return Graph(onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))
     except Exception as error:  # noqa: BLE001 - the library raises nothing more precise

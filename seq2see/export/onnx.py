@@ -385,7 +385,7 @@ def _free(part: Tensor, other: Tensor) -> dict[int, Any]:
 def _program(
     graph: nn.Module, arguments: tuple[Tensor, ...], shapes: Any, inputs: list[str], outputs: list[str]
 ) -> Any:
-    """The graph as ONNX, without inputs that it has no use for."""
+    """The graph as ONNX, without inputs that it has no use for, and without paths of this machine's files."""
     with torch.no_grad():
         program = torch.onnx.export(
             graph.eval(),
@@ -401,6 +401,8 @@ def _program(
     made = cast(Any, program).model.graph
     for value in [each for each in made.inputs if not each.uses() and each not in made.outputs]:
         made.inputs.remove(value)
+    for node in made.all_nodes():
+        node.metadata_props.clear()
     return program
 
 
