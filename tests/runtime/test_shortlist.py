@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
+import shutil
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -20,6 +22,8 @@ from seq2see.errors import UserError
 from seq2see.export import shortlist
 from seq2see.export.shortlist import best_translations, check_shortlist, learn_shortlist, translation_table
 from tests.commands import Commands
+from tests.runtime.test_commands import call
+from tests.runtime.test_page import PAGE
 
 WORDS = 400
 RECIPE: dict[str, Any] = {
@@ -198,6 +202,22 @@ def test_int8_rounds_the_rows_of_the_output_layer(model: Model, table: Path, tmp
     exact = model.score([{"left": value, "right": "y7 y300"} for value in INPUTS])
     rounded = runtime.score([(value, "y7 y300") for value in INPUTS])
     assert sum(each.log_probability for each in rounded) == pytest.approx(exact.log_probability, rel=0.02)
+
+
+def test_the_command_of_the_page_about_it_runs(
+    model: Model, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxscript", reason="the extra `onnx` is not installed")
+    monkeypatch.chdir(tmp_path)
+    model.bundle.save(Path("runs/translation"))
+    shutil.copy(table, "train.tsv")
+    (command,) = re.findall(r"^\.venv/bin/seq2see (export .* --shortlist .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    done = Commands(capsys)(*command.split())
+    assert done.code == 0, done.err
+    out = command.split()[-1]
+    exact = call(capsys, "predict", out, INPUTS[0], "--no-shortlist")
+    assert exact[0] == call(capsys, "predict", out, INPUTS[0])[0] == 0
+    assert exact[1].strip() == model.predict(INPUTS[0]).text
 
 
 def test_damaged_lists_are_refused_by_name(folder: Path) -> None:
