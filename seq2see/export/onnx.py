@@ -7,6 +7,7 @@ with random inputs, written, and compared with the model on inputs of other size
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass, replace
@@ -44,6 +45,7 @@ Columns = Mapping[str, Any]
 
 def export(bundle: Bundle, out: Path, *, int8: bool = False) -> list[str]:
     """Write a folder for seq2see-runtime; int8: weights as whole numbers of 8 bits. Returns notes for the user."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before onnxruntime is imported, as in the runtime
     for module in ("onnx", "onnxscript", "onnxruntime"):
         imported(module, extra="onnx")
     check_exportable(bundle)
