@@ -142,7 +142,7 @@ def kept_weights(
     queries: Float[Tensor, "rows heads queries part"],
     keys: Float[Tensor, "rows heads places part"],
     values: Float[Tensor, "rows heads places part"],
-    visible: Bool[Tensor, "rows #heads #queries places"] | None,
+    visible: Bool[Tensor, "#rows #heads #queries places"] | None,
 ) -> Float[Tensor, "rows heads queries part"]:
     """Weighted means of the values by two products and a softmax, whose weights autograd keeps."""
     energies = (queries / queries.shape[-1] ** 0.5) @ keys.transpose(-1, -2)
