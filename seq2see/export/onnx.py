@@ -7,6 +7,7 @@ with random inputs, written, and compared with the model on inputs of other size
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass, replace
@@ -54,6 +55,7 @@ def export(
 
     int8: weights as whole numbers of 8 bits; pairs: rows of the training table, of which a shortlist is learned.
     """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before onnxruntime is imported, as in the runtime
     for module in ("onnx", "onnxscript", "onnxruntime"):
         imported(module, extra="onnx")
     check_exportable(bundle)
