@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2see.deferred_gradients import autocast_to
+from seq2see.packed_weights import fixed_product
 
 State = tuple[Tensor, ...]
 """What a cell carries from step to step (`cells.CellState`)."""
@@ -114,10 +115,10 @@ class _Sequence(torch.autograd.Function):
     def forward(ctx: Any, projected: Tensor, U: Tensor, b_U: Tensor | None, *start: Tensor) -> tuple[Tensor, ...]:
         weight, exact, cell = autocast_to(U), start[0].dtype, cell_loop(b_U)
         state: State = start
+        multiply = fixed_product(weight)
         outputs, kept = [start[0]], list[Tensor]()
         for inputs in projected.transpose(0, 1).to(exact, memory_format=torch.contiguous_format):
-            product = state[0].to(weight.dtype) @ weight.t()
-            state, saved = cell.forward(inputs, product.to(exact), state)
+            state, saved = cell.forward(inputs, multiply(state[0]), state)
             outputs.append(state[0])
             kept += saved
         ctx.dtype = projected.dtype
@@ -131,12 +132,12 @@ class _Sequence(torch.autograd.Function):
         weight, b_U, outputs, *kept = ctx.saved_tensors
         cell, (steps, batch, _), each = cell_loop(b_U), by_output.shape, len(kept) // len(by_output)
         inputs, products = (by_output.new_empty(steps, batch, len(weight)) for _ in range(2))
+        multiply = fixed_product(weight.t())
         for step in reversed(range(steps)):
             state = (state[0] + by_output[step], *state[1:])
             saved = tuple(kept[step * each : (step + 1) * each])
             state = cell.backward(state, saved, inputs[step], products[step])
-            through = products[step].to(weight.dtype) @ weight
-            state = (state[0] + through.to(by_output.dtype), *state[1:])
+            state = (state[0] + multiply(products[step]), *state[1:])
         by_U = products.flatten(0, 1).to(weight.dtype).t() @ outputs.to(weight.dtype)
         by_bias = None if b_U is None else products[:, :, -len(b_U) :].sum((0, 1))
         return inputs.transpose(0, 1).to(ctx.dtype), by_U.to(by_output.dtype), by_bias, *state

@@ -33,7 +33,7 @@ def _kept(x: Tensor, level: int) -> Bool[Tensor, "*shape"]:
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, level: int) -> Tensor:
-        kept = _kept(x, level)
+        kept = _kept(x, level).to(x.dtype)  # as numbers: two products with them take longer than the conversion
         ctx.save_for_backward(kept)
         ctx.scale = LEVELS / max(LEVELS - level, 1)
         return (x * kept).mul_(ctx.scale)

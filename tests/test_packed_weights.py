@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from seq2see.packed_weights import FEWEST, PackedWeights, is_packable
+from seq2see.packed_weights import FEWEST, PackedWeights, fixed_product, is_packable, product
 
 torch_packs = pytest.mark.skipif(not is_packable(torch.randn(64, 64)), reason="this torch cannot pack weights")
 
@@ -69,6 +69,8 @@ def test_where_torch_cannot_pack_products_are_the_usual_ones(monkeypatch: pytest
     weight, x = torch.randn(64, 64), torch.randn(2, 64)
     with torch.no_grad():
         torch.testing.assert_close(PackedWeights()(x, weight), linear(x, weight), rtol=0, atol=0)
+    torch.testing.assert_close(fixed_product(weight)(x), linear(x, weight))
+    torch.testing.assert_close(product(x, weight), linear(x, weight))
 
 
 @pytest.mark.parametrize("width", [8, 64])
@@ -103,3 +105,17 @@ def test_a_table_of_products_follows_its_weights() -> None:
             assert table is not None
             torch.testing.assert_close(table, linear(vectors, torch.cat(weights), torch.cat(biases)))
         assert packed.table(vectors, weights, biases) is table
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("size", [5, 96])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_with_a_fixed_weight_are_the_usual_ones(precision: torch.dtype, size: int, transposed: bool) -> None:
+    """Also those of a weight that lies in columns, and of one too small to be packed."""
+    weight = torch.randn(size, 64 if size > 5 else 3).to(precision)
+    weight = weight.t() if transposed else weight
+    x = torch.randn(7, weight.shape[1], dtype=torch.promote_types(precision, torch.float32))
+    multiplied = fixed_product(weight)(x)
+    assert multiplied.dtype == x.dtype
+    torch.testing.assert_close(multiplied, linear(x.to(precision), weight).to(x.dtype))
+    torch.testing.assert_close(product(x.to(precision), weight), linear(x.to(precision), weight))

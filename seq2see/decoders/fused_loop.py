@@ -27,6 +27,7 @@ from seq2see.attention.scores import Additive, Dot, General, ScaledDot
 from seq2see.cell_loops import cell_loop
 from seq2see.cells import GRU, LSTM, Cell, CellState
 from seq2see.deferred_gradients import autocast_to
+from seq2see.packed_weights import fixed_product
 
 # --- Scores: the energies of one query for each row, forwards and backwards
 
@@ -46,32 +47,30 @@ class ScoreLoop(Protocol):
         """Those of the keys, and of v where there is one, summed over all steps of `backward`."""
 
 
-@dataclass
 class AdditiveLoop:
-    """e_j = v' tanh(q + k_j), q being W_q s"""
+    """e_j = v' tanh(q + k_j), q being W_q s, up to a constant that softmax does not see.
 
-    keys: Tensor
-    v: Tensor
-    grads: dict[str, Tensor] = field(default_factory=dict)
+    It is computed as 2 v' f_j, f_j = logistic(2 q + 2 k_j) = (1 + tanh(q + k_j)) / 2, since torch's logistic is several
+    times as fast as its tanh. The derivative of tanh is 4 f (1 - f). Gradients of energies sum to zero over places, so
+    that the constant adds nothing to that of v either.
+    """
+
+    def __init__(self, keys: Float[Tensor, "batch places size"], v: Float[Tensor, " size"]):
+        self.keys, self.v, self._doubled = keys, v, 2 * keys
+        self._by_keys, self._by_v = torch.zeros_like(keys), torch.zeros_like(v)
 
     def forward(self, query: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = torch.add(self.keys, query[:, None].to(self.keys.dtype)).tanh_()
-        return torch.matmul(hidden, self.v.to(hidden.dtype)), hidden
+        hidden = torch.add(self._doubled, query[:, None], alpha=2).sigmoid_()
+        return torch.mv(hidden.flatten(0, 1), 2 * self.v).view(hidden.shape[:2]), hidden
 
     def backward(self, grad: Tensor, saved: Tensor) -> Tensor:
-        hidden, grad = saved, grad.to(saved.dtype)
-        inner = torch.ops.aten.tanh_backward(grad[..., None] * self.v.to(hidden.dtype), hidden)
-        v = torch.mv(hidden.flatten(0, 1).t(), grad.flatten()).to(self.v.dtype)
-        if not self.grads:
-            self.grads = {"keys": inner.to(self.v.dtype), "v": v}
-        else:
-            self.grads["keys"].add_(inner)
-            self.grads["v"].add_(v)
-        query: Tensor = inner.sum(1)
-        return query
+        slopes = torch.addcmul(saved, saved, saved, value=-1)
+        self._by_keys.addcmul_(grad[..., None], slopes)
+        self._by_v.addmv_(saved.flatten(0, 1).t(), grad.flatten())
+        return torch.bmm(grad[:, None], slopes).squeeze(1).mul_(4 * self.v)
 
     def gradients(self) -> tuple[Tensor, Tensor | None]:
-        return self.grads["keys"], self.grads["v"]
+        return self._by_keys * (4 * self.v), 2 * self._by_v
 
 
 @dataclass
@@ -83,11 +82,10 @@ class DotLoop:
     grads: list[tuple[Tensor, Tensor]] = field(default_factory=list)
 
     def forward(self, query: Tensor) -> tuple[Tensor, Tensor]:
-        query = query.to(self.keys.dtype)
-        return torch.bmm(self.keys, query[..., None]).squeeze(2) * self.scale, query
+        return torch.bmm(query[:, None], self.keys.transpose(1, 2)).squeeze(1) * self.scale, query
 
     def backward(self, grad: Tensor, saved: Tensor) -> Tensor:
-        grad = (grad * self.scale).to(saved.dtype)
+        grad = grad * self.scale
         self.grads.append((grad, saved))
         return torch.bmm(grad[:, None], self.keys).squeeze(1)
 
@@ -151,20 +149,23 @@ def run_loop(
     looks follow steps."""
     score = attention.score
     W_q, v = (score.W_q.weight, score.v.weight) if isinstance(score, Additive) else (None, None)
-    outputs, contexts, weights, *last = _Loop.apply(
-        kind,
-        prepared.mask,
-        projected,
-        prepared.keys,
-        prepared.values,
-        cell.W["c"],
-        cell.U,
-        cell.b_U if isinstance(cell, GRU) else None,
-        W_q,
-        v,
-        context,
-        *start,
-    )
+    low = autocast_to(cell.U[:0]).dtype
+    with torch.autocast(cell.U.device.type, enabled=False):  # only products with weights are at low precision
+        outputs, contexts, weights, *last = _Loop.apply(
+            kind,
+            low,
+            prepared.mask,
+            projected,
+            prepared.keys,
+            prepared.values,
+            cell.W["c"],
+            cell.U,
+            cell.b_U if isinstance(cell, GRU) else None,
+            W_q,
+            v,
+            context,
+            *start,
+        )
     return LoopOutput(outputs.transpose(0, 1), contexts.transpose(0, 1), weights.transpose(0, 1), tuple(last))
 
 
@@ -181,11 +182,11 @@ class _Looks:
         """(context, weights, what `backward` needs)"""
         energies, saved = self.score.forward(query)
         weights = masked_softmax((energies / self.temperature)[:, None], self.mask)
-        return torch.bmm(weights.to(self.values.dtype), self.values).squeeze(1), weights.squeeze(1), saved
+        return torch.bmm(weights, self.values).squeeze(1), weights.squeeze(1), saved
 
     def backward(self, context: Tensor, by_weight: Tensor, weights: Tensor, saved: Tensor) -> Tensor:
         """The gradient of the query, from those of the context and of the weights."""
-        grad = torch.bmm(self.values, context.to(self.values.dtype)[..., None]).squeeze(2) + by_weight
+        grad = torch.bmm(context[:, None], self.values.transpose(1, 2)).squeeze(1) + by_weight
         grad = weights * (grad - (weights * grad).sum(1, keepdim=True))
         return self.score.backward(grad / self.temperature, saved)
 
@@ -195,6 +196,7 @@ class _Loop(torch.autograd.Function):
     def forward(
         ctx: Any,
         kind: LoopKind,
+        low: torch.dtype,
         mask: Bool[Tensor, "batch places"],
         projected: Tensor,
         keys: Tensor,
@@ -208,22 +210,22 @@ class _Loop(torch.autograd.Function):
         *start: Tensor,
     ) -> tuple[Tensor, ...]:
         gates, exact = len(U), start[0].dtype
-        joint = autocast_to(U if W_q is None else torch.cat([U, W_q]))  # U s and W_q s are one product
-        by_context, low = autocast_to(W_c), joint.dtype
+        joint = (U if W_q is None else torch.cat([U, W_q])).to(low)  # U s and W_q s are one product
+        W_c = W_c.to(low)
+        by_state, by_context = fixed_product(joint), fixed_product(W_c)
         cell = cell_loop(b_U)
-        looks = _looks(kind, autocast_to(keys), v, autocast_to(values), mask)
+        looks = _looks(kind, keys.to(exact), v, values.to(exact), mask)
         state: CellState = start
-        product = state[0].to(low) @ joint.t()
-        fed = None if context is None else context.to(low)
+        product = by_state(state[0])
+        fed = context
         outputs, contexts, weights, entered, kept = [start[0]], [], [], [], list[tuple[Tensor, ...]]()
-        for projection in projected.to(low).transpose(0, 1).contiguous():
+        for projection in projected.transpose(0, 1).to(exact, memory_format=torch.contiguous_format):
             if not kind.current:
                 fed, weight, seen = looks.forward(_query(product, state[0], gates))
             assert fed is not None
             entered.append(fed)
-            inputs = torch.addmm(projection, fed, by_context.t())
-            state, saved = cell.forward(inputs.to(exact), product[:, :gates].to(exact), state)
-            product = state[0].to(low) @ joint.t()
+            state, saved = cell.forward(by_context(fed).add_(projection), product[:, :gates], state)
+            product = by_state(state[0])
             if kind.current:
                 fed, weight, seen = looks.forward(_query(product, state[0], gates))
             outputs.append(state[0])
@@ -232,10 +234,10 @@ class _Loop(torch.autograd.Function):
             kept.append((weight, seen, *saved))
         ctx.kind, ctx.gates, ctx.steps, ctx.has_context = kind, gates, len(kept), context is not None
         ctx.types = projected.dtype, keys.dtype, values.dtype
-        shared = mask, looks.values, looks.score.keys, joint, by_context, torch.cat(entered), torch.cat(outputs), b_U, v
+        shared = mask, looks.values, looks.score.keys, joint, W_c, torch.cat(entered), torch.cat(outputs), b_U, v
         ctx.save_for_backward(*shared, *(part for step in kept for part in step))
         last = (part.clone() for part in state)  # no output may be kept by its own graph
-        return torch.stack(outputs[1:]), torch.stack(contexts).to(exact), torch.stack(weights), *last
+        return torch.stack(outputs[1:]), torch.stack(contexts), torch.stack(weights), *last
 
     @staticmethod
     @once_differentiable
@@ -248,41 +250,55 @@ class _Loop(torch.autograd.Function):
         steps = [kept[first : first + each] for first in range(0, len(kept), each)]
         cell, looks = cell_loop(b_U), _looks(kind, keys, v, values, mask)
         inputs = by_output.new_empty(number, batch, gates)
-        products = by_output.new_zeros(number + 1, batch, len(joint))
+        products, queries = (by_output.new_empty(number + 1, batch, size) for size in (gates, len(joint) - gates))
+        products[-1], queries[0 if kind.current else -1] = 0, 0  # no step uses these
         contexts = by_context.clone()
+        through_U, through_q, through_c = (fixed_product(each.t()) for each in (joint[:gates], joint[gates:], W_c))
+
+        def through(output: Tensor, at: int, query: Tensor) -> Tensor:
+            """The gradient of a state: what it had, and what comes through its query and through U s and W_q s."""
+            if len(joint) > gates:
+                queries[at] = query
+                query = through_q(query)
+            return output + query + through_U(products[at])
+
         for step in reversed(range(number)):
             weights, seen, *saved = steps[step]
             if kind.current:  # the look follows the step: its query is state step + 1
                 query = looks.backward(contexts[step], by_weight[step], weights, seen)
-                state = (_through(products[step + 1], query, state[0], joint, gates), *state[1:])
+                state = (through(state[0], step + 1, query), *state[1:])
             state = (state[0] + by_output[step], *state[1:])
-            state = cell.backward(state, tuple(saved), inputs[step], products[step, :, :gates])
-            fed = (inputs[step].to(low) @ W_c).to(exact)
+            state = cell.backward(state, tuple(saved), inputs[step], products[step])
+            fed = through_c(inputs[step])
             if not kind.current:
                 contexts[step] += fed
                 query = looks.backward(contexts[step], by_weight[step], weights, seen)
-                state = (_through(products[step], query, state[0], joint, gates), *state[1:])
+                state = (through(state[0], step, query), *state[1:])
             elif step:
                 contexts[step - 1] += fed
         if kind.current:
-            state = (state[0] + (products[0].to(low) @ joint).to(exact), *state[1:])
+            state = (state[0] + through_U(products[0]), *state[1:])
         # what all steps share: one product each
-        W_c = (inputs.flatten(0, 1).to(low).t() @ entered).to(exact)
-        joint = (products.flatten(0, 1).to(low).t() @ outputs.to(low)).to(exact)
+        outputs = outputs.to(low)
+        by_W_c, by_U, by_W_q = (
+            (grads.flatten(0, 1).to(low).t() @ each).to(exact)
+            for grads, each in ((inputs, entered.to(low)), (products, outputs), (queries, outputs))
+        )
         by_keys, by_v = looks.score.gradients()
-        weights = torch.stack([step[0] for step in steps], dim=2).to(values.dtype)
-        by_values = torch.bmm(weights, contexts.transpose(0, 1).to(values.dtype))
+        weights = torch.stack([step[0] for step in steps], dim=2)
+        by_values = torch.bmm(weights, contexts.transpose(0, 1))
         types = iter(ctx.types)
         return (
+            None,
             None,
             None,
             inputs.transpose(0, 1).to(next(types)),
             by_keys.to(next(types)),
             by_values.to(next(types)),
-            W_c,
-            joint[:gates],
-            products[:, :, 2 * gates // 3 : gates].sum((0, 1)) if kind.cell is GRU else None,
-            joint[gates:] if len(joint) > gates else None,
+            by_W_c,
+            by_U,
+            products[:, :, 2 * gates // 3 :].sum((0, 1)) if kind.cell is GRU else None,
+            by_W_q if len(joint) > gates else None,
             None if by_v is None else by_v[None],
             fed if ctx.has_context else None,
             *state,
@@ -292,15 +308,6 @@ class _Loop(torch.autograd.Function):
 def _query(product: Tensor, output: Tensor, gates: int) -> Tensor:
     """W_q s, which stands behind U s; s itself for a score without W_q."""
     return product[:, gates:] if product.shape[1] > gates else output
-
-
-def _through(product: Tensor, query: Tensor, output: Tensor, joint: Tensor, gates: int) -> Tensor:
-    """The gradient of a state: what it had, and what comes through its query and through U s and W_q s."""
-    if len(joint) > gates:
-        product[:, gates:] = query
-    else:
-        output = output + query
-    return output + (product.to(joint.dtype) @ joint).to(output.dtype)
 
 
 def _looks(kind: LoopKind, keys: Tensor, v: Tensor | None, values: Tensor, mask: Tensor) -> _Looks:

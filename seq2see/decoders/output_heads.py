@@ -19,6 +19,7 @@ from seq2see.deferred_gradients import autocast_to
 from seq2see.dropout import dropout
 from seq2see.encoders.dense import ACTIVATIONS
 from seq2see.memory import Copyable, largest, repeat_rows
+from seq2see.packed_weights import fixed_product, product
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
 
@@ -169,8 +170,8 @@ class SoftmaxHead(Head):
 
 MULTIPLE = 16
 """The weight is padded to a multiple of so many rows."""
-BLOCK = 256
-"""Rows of logits that one product computes: enough for a fast one."""
+BLOCK = 128
+"""Rows of logits that one product computes: enough for a fast one, and few enough to stay in the cache."""
 IN_CACHE = 2**18
 """Logits that become probabilities at a time: few enough to stay in the cache of one core."""
 
@@ -205,15 +206,16 @@ class _LinearCrossEntropy(torch.autograd.Function):
         padded[:symbols], padded[symbols:] = weight, 0
         exact = torch.promote_types(bias.dtype, torch.float32)
         by_bias, losses = features.new_zeros(symbols, dtype=exact), [features.new_zeros((), dtype=exact)]
-        grads, few = rows.new_empty(len(rows), columns), max(IN_CACHE // columns, 1)
-        blocks = (each.split(max(BLOCK, few)) for each in (rows, targets, grads))
-        for block, chosen, products in zip(*blocks, strict=True):
-            torch.mm(block, padded.t(), out=products)
-            for logits, few_chosen in zip(products[:, :symbols].split(few), chosen.split(few), strict=True):
-                loss, gradient = _losses(logits + bias, few_chosen, smoothing)
+        grads, few, multiply = rows.new_empty(len(rows), columns), max(IN_CACHE // columns, 1), fixed_product(padded)
+        grads[:, symbols:] = 0
+        blocks = (each.split(max(BLOCK, few)) for each in (rows, targets, grads[:, :symbols]))
+        for block, *chosen in zip(*blocks, strict=True):
+            logits = multiply(block)[:, :symbols]
+            for some, wanted, by_logits in zip(*(each.split(few) for each in (logits, *chosen)), strict=True):
+                loss, gradient = _losses(some + bias, wanted, smoothing)
                 losses.append(loss)
                 by_bias += gradient.sum(0)
-                logits.copy_(gradient)  # in their place; the columns beyond the symbols are zeros
+                by_logits.copy_(gradient)
         ctx.save_for_backward(features, padded, grads, by_bias)
         return torch.stack(losses).sum()
 
@@ -223,7 +225,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         features, padded, grads, by_bias = ctx.saved_tensors
         weight = grads.t() @ (features * scale).to(grads.dtype)
         weight = weight[: len(by_bias)].to(scale.dtype)
-        return (grads @ padded).to(features.dtype) * scale, weight, by_bias * scale, None, None
+        return product(grads, padded.t()).to(features.dtype) * scale, weight, by_bias * scale, None, None
 
 
 def _losses(

@@ -11,12 +11,13 @@ from seq2see.decoders.output_heads import linear_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize(("rows", "symbols"), [(1, 1), (7, 16), (300, 37), (0, 5)])
-def test_it_is_torchs(rows: int, symbols: int, smoothing: float) -> None:
-    """Also for more rows than a block has."""
-    features = torch.randn(rows, 8, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(symbols, 8, dtype=torch.float64, requires_grad=True)
-    bias = torch.randn(symbols, dtype=torch.float64, requires_grad=True)
+@pytest.mark.parametrize("precision", [torch.float64, torch.float32])
+@pytest.mark.parametrize(("rows", "symbols"), [(1, 1), (7, 16), (300, 37), (0, 5), (300, 613)])
+def test_it_is_torchs(rows: int, symbols: int, smoothing: float, precision: torch.dtype) -> None:
+    """Also for more rows than a block has, and for weights that are packed."""
+    features = torch.randn(rows, 8, dtype=precision, requires_grad=True)
+    weight = torch.randn(symbols, 8, dtype=precision, requires_grad=True)
+    bias = torch.randn(symbols, dtype=precision, requires_grad=True)
     targets = torch.randint(0, symbols, (rows,))
     ours = linear_cross_entropy(features, weight, bias, targets, smoothing=smoothing)
     theirs = cross_entropy(linear(features, weight, bias), targets, reduction="sum", label_smoothing=smoothing)
