@@ -15,6 +15,7 @@ from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embed
 from seq2see.errors import UserError
 from seq2see.looks import LayoutKind
 from seq2see.memory import EncoderMap, Places, View
+from seq2see.packed_weights import PackedWeights
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Share, Size, first_line
 from seq2see.settings.columns import ENCODERS, EncoderSettings
@@ -125,6 +126,10 @@ class Encoder(nn.Module):
     def read(self, column: Any, *, maps: bool = False) -> Encoded:
         """Encode a column of a batch; maps: also return the encoder's own attention, where that costs extra."""
         raise NotImplementedError
+
+    def predict(self, column: Any, packed: PackedWeights, *, maps: bool = False) -> Encoded:
+        """The same for a prediction, whose weights are packed; an encoder may have a faster way."""
+        return self.read(column, maps=maps)
 
     def equations(self) -> list[str]:
         """A headline and how places and summary are computed, line by line, for `show`.

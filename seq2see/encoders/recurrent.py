@@ -19,6 +19,7 @@ from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.errors import nearest
 from seq2see.looks import Layout
 from seq2see.memory import EncoderMap, Places
+from seq2see.packed_weights import PackedWeights
 from seq2see.registry import Problem
 from seq2see.settings.base import or_plugin
 from seq2see.settings.columns import EncoderSettings
@@ -78,6 +79,14 @@ class RecurrentEncoder(Encoder):
 
     def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols, maps=maps)  # type: ignore[no-any-return]
+
+    def predict(self, column: Sequences, packed: PackedWeights, *, maps: bool = False) -> Encoded:
+        """The same in one loop for both directions, where its cells have one."""
+        E = self.embedding.weight
+        read = None if E is None else self.layers.predict(column.ids, column.mask, E, packed)
+        if read is None:
+            return self.read(column, maps=maps)
+        return Encoded(Places(read.states, column.mask, Layout("tokens"), column.symbols), read.last)
 
     def forward(
         self,
