@@ -28,6 +28,7 @@ from seq2see.decoders import (
     State,
     Step,
     build_decoder,
+    decoders,
 )
 from seq2see.decoders.base import ReadoutSettings, SymbolSettings
 from seq2see.decoders.reconstruction import (
@@ -261,8 +262,14 @@ def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
 
 
 def _output_embedding(recipe: Recipe, sizes: Sizes) -> Embedding | OneHot:
-    assert isinstance(recipe.decoder, SymbolSettings)
-    return build_embedding(recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output"))
+    settings = recipe.decoder
+    assert isinstance(settings, SymbolSettings)
+    return build_embedding(
+        settings.embedding,
+        sizes.output,
+        vectors=sizes.vectors.get("output"),
+        deviation=0.0 if settings.tied else decoders[settings.kind].embedding_deviation,
+    )
 
 
 def _tied(recipe: Recipe, conditions: Conditions) -> nn.Parameter | None:

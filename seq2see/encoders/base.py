@@ -69,7 +69,8 @@ class Encoder(nn.Module):
     """Turns an input into places and a summary.
 
     size: the size of its places; summary_size: that of its summary; layout: how its places lie; further: what other
-    places it gives; reads: the kinds of input it can read. `forward` takes plain tensors, `read` takes them out of a
+    places it gives; reads: the kinds of input it can read; embedding_deviation: the least of its first
+    embeddings. `forward` takes plain tensors, `read` takes them out of a
     column of a batch, so that the model does not need to know what an input is made of.
 
     The constructor of a user's own encoder gets those of `embedding`, `symbols` (the size of the vocabulary) and
@@ -80,12 +81,15 @@ class Encoder(nn.Module):
     size: int
     summary_size: int
     layout: LayoutKind = "tokens"
+    embedding_deviation: float = 0.0
     further: Mapping[str, View] = MappingProxyType({})
 
     @classmethod
     def build(cls, settings: Any, info: InputInfo) -> Encoder:
         """The encoder for such an input: by default one that reads symbols, through an embedding."""
-        embedding = build_embedding(settings.embedding, info.symbols, vectors=info.vectors)
+        embedding = build_embedding(
+            settings.embedding, info.symbols, vectors=info.vectors, deviation=cls.embedding_deviation
+        )
         return cls(settings, symbols=info.symbols, embedding=embedding)
 
     @property

@@ -13,7 +13,7 @@ from seq2see.attention import scores
 from seq2see.attention.build import reading_scores
 from seq2see.cells import CellSettings
 from seq2see.data.batches import Sequences
-from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
+from seq2see.embeddings import READ_BY_CELLS, Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.errors import nearest
@@ -62,13 +62,16 @@ class RecurrentEncoder(Encoder):
     """
 
     Settings = RecurrentEncoderSettings
+    embedding_deviation = READ_BY_CELLS
 
     def __init__(
         self, settings: RecurrentEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
     ):
         super().__init__()
         self.settings = settings
-        self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
+        if embedding is None:
+            embedding = build_embedding(settings.embedding, symbols, deviation=self.embedding_deviation)
+        self.embedding = embedding
         self.layers = RecurrentLayers(
             settings,
             self.embedding.size,
