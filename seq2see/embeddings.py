@@ -14,8 +14,9 @@ from seq2see.dropout import dropout
 from seq2see.settings.base import NoSettings, Parts, Settings, Share, Size
 
 READ_BY_CELLS = 0.25
-"""The least deviation of first embeddings that a recurrent cell reads. Rows of length one have numbers of 1 / 16 where
-there are 256 in a row: states begin close to zero, and all that is above learns slowly (docs/results.md)."""
+"""The least standard deviation of first embeddings that a recurrent encoder or decoder reads. Rows of length one have
+numbers of 1 / 16 where there are 256 in a row: states begin close to zero, and all that is above learns slowly
+(docs/results.md)."""
 
 
 class LearnedSettings(Settings):
@@ -51,8 +52,8 @@ class Embedding(nn.Module):
     """e(y) = the row of E that belongs to the symbol y.
 
     size: the width of a row; origin: where its rows come from, in words, if they were not learned from the start;
-    deviation: the least of the first numbers. It is 1 / sqrt(size) otherwise, so that rows have about length one, as an
-    output layer that shares them and a Transformer, which multiplies by sqrt(size), need them.
+    deviation: the least standard deviation of the first numbers. It is 1 / sqrt(size) otherwise, so that rows have
+    about length one, as an output layer that shares them and a Transformer, which multiplies by sqrt(size), need them.
     """
 
     def __init__(self, symbols: int, size: int, *, dropout: float = 0.0, origin: str = "", deviation: float = 0.0):

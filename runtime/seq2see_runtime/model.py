@@ -28,14 +28,15 @@ from seq2see.search.top import Likeliest, likeliest
 from seq2see.threads import cores
 from seq2see_runtime import media
 from seq2see_runtime.readers import READERS, WRITERS, Column, TextReader, of_kind, padded
-from seq2see_runtime.shortlist import OutputLayer
+from seq2see_runtime.shortlist import LAYER, OutputLayer, among
 
 ALL_READERS = {**READERS, **media.READERS}
 
 MOST_THREADS = 4
 """Threads that are used unless more are asked for."""
 TINY = sys.float_info.min
-FORMAT = 1
+FORMATS = (1, 2)
+"""Of exported folders; 2 has a shortlist."""
 ENCODER, STEP, METADATA, CHECKSUMS = "encoder.onnx", "step.onnx", "runtime.json", "checksums.json"
 KEYS: dict[str, type] = {
     "inputs": dict,
@@ -92,8 +93,12 @@ class Model:
         self.step = None if known["one_step"] else _session(folder / STEP, threads)
         self.layer: OutputLayer | None = None
         if known.get("shortlist"):
-            symbols = len(self.writer.vocabulary)
-            self.layer = OutputLayer(folder, self.inputs, symbols, int8=bool(known.get("int8")))
+            sizes = {name: len(each.vocabulary) for name, each in self.readers.items() if isinstance(each, TextReader)}
+            int8 = bool(known.get("int8"))
+            self.layer = OutputLayer(folder, sizes, len(self.writer.vocabulary), int8=int8)
+        asked = set(LAYER).intersection(() if self.step is None else self.step.inputs)
+        if asked != set(() if self.layer is None else self.layer.arrays):
+            raise UserError(f"{folder}: damaged: {STEP} and {METADATA} do not agree on a shortlist")
         hard, heads = bool(known.get("hard")), int(known.get("heads", 1))
         reason = "" if known["looked_at"] else str(known.get("why_no_looks", ""))
         self.answers = AnswerWriter(
@@ -345,7 +350,7 @@ class GraphStepper:
         self._position = 0
         self._short: dict[str, ndarray] | None = None
         if model.layer is not None and shortlist and not ctc:
-            self._symbols = model.layer.symbols(columns)
+            self._symbols, self._needed = model.layer.symbols(columns, rows)
             self._short = model.layer.rows(self._symbols)
         self.places = {name: self._places(name, columns) for name in model.known["layouts"]}
         self.inner = self._encoder_looks(found, columns, rows)
@@ -407,10 +412,11 @@ class GraphStepper:
         self, tokens: ndarray, number: int, forced: Mapping[str, ndarray] | None = None
     ) -> tuple[Likeliest, dict[str, ndarray]]:
         """The same, of the likeliest symbols alone; of the shortlist where there is one."""
-        if self._short is None or len(self._symbols) < number:
+        if self._short is None or self._needed.sum(1).min() < number:
             log_probs, looks = self.step(tokens, forced)
             return likeliest(log_probs, number), looks
         log_probs, weights = self._run(tokens, self._short)
+        log_probs = among(log_probs, np.repeat(self._needed[self._inputs], self._width, axis=0))
         best = likeliest(log_probs, number)
         return Likeliest(self._symbols[best.ids], np.maximum(best.log_probs, LEAST)), self._looks(weights)
 
@@ -506,12 +512,12 @@ class Graph:
 
     def __init__(self, session: onnxruntime.InferenceSession):
         self._session = session
-        self._inputs = [each.name for each in session.get_inputs()]
+        self.inputs = [each.name for each in session.get_inputs()]
         self._outputs = [each.name for each in session.get_outputs()]
 
     def run(self, feed: Mapping[str, ndarray]) -> dict[str, ndarray]:
         """All outputs by name; inputs that the graph has no use for are left out."""
-        given = {name: feed[name] for name in self._inputs}
+        given = {name: feed[name] for name in self.inputs}
         try:
             outputs = self._session.run(None, given)
         except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
@@ -539,9 +545,9 @@ def _metadata(folder: Path) -> dict[str, Any]:
         made = "`seq2see export MODEL --to onnx --out FOLDER` makes one"
         raise UserError(f"{folder}: no exported model, {METADATA} is missing; {made}")
     known = read_json(path, most=16 * MEBIBYTE, what="what is known of an exported model")
-    if not isinstance(known, dict) or known.get("format") != FORMAT:
+    if not isinstance(known, dict) or known.get("format") not in FORMATS:
         found = known.get("format") if isinstance(known, dict) else type(known).__name__
-        raise UserError(f"{path}: format {found!r}; this runtime reads format {FORMAT}")
+        raise UserError(f"{path}: format {found!r}; this runtime reads formats {' and '.join(map(str, FORMATS))}")
     for key, kind in KEYS.items():
         if not isinstance(known.get(key), kind):
             raise UserError(f"{path}: damaged: '{key}' should be {kind.__name__}, got {shortened(known.get(key))}")
@@ -561,7 +567,8 @@ def _check_files(folder: Path) -> None:
     files = stored.get("files") if isinstance(stored, dict) else None
     if not isinstance(files, dict):
         raise UserError(f"{path}: damaged or missing: a list of checksums expected")
-    unlisted = [name for name in (METADATA, ENCODER) if name not in files]
+    there = [path.name for pattern in ("*.onnx", "*.npy") for path in folder.glob(pattern)]
+    unlisted = [name for name in (METADATA, ENCODER, *there) if name not in files]
     if unlisted:
         raise UserError(f"{path}: damaged: no checksum of {', '.join(unlisted)}")
     for name, digest in files.items():

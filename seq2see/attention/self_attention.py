@@ -121,6 +121,9 @@ FEW = 512 * 512
 there: torch's fused kernel, which does the latter, takes 1.4 to 10 times as long. In single precision it is as fast for
 short texts and faster for long ones (`benchmarks/short_attention.py`)."""
 
+MOST_WEIGHTS = 1 << 26
+"""Weights of all rows and heads of a batch up to which they are kept."""
+
 
 def _contexts(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
     """Weighted means of the values. Queries that may see nothing are computed as if they saw all and then zeroed, to
@@ -132,7 +135,9 @@ def _contexts(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
 
 
 def _means(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor | None) -> Tensor:
-    kept = queries.dtype == torch.bfloat16 and queries.shape[2] * keys.shape[2] <= FEW
+    pairs = queries.shape[2] * keys.shape[2]
+    small = pairs <= FEW and queries.shape[0] * queries.shape[1] * pairs <= MOST_WEIGHTS
+    kept = small and queries.dtype == torch.bfloat16 and queries.device.type == "cpu"
     if not (kept and torch.is_grad_enabled()):
         return scaled_dot_product_attention(queries, keys, values, attn_mask=visible)
     return kept_weights(queries, keys, values, visible)

@@ -69,9 +69,9 @@ class Encoder(nn.Module):
     """Turns an input into places and a summary.
 
     size: the size of its places; summary_size: that of its summary; layout: how its places lie; further: what other
-    places it gives; reads: the kinds of input it can read; embedding_deviation: the least of its first
-    embeddings. `forward` takes plain tensors, `read` takes them out of a
-    column of a batch, so that the model does not need to know what an input is made of.
+    places it gives; reads: the kinds of input it can read; embedding_deviation: the least standard deviation of its
+    first embeddings. `forward` takes plain tensors, `read` takes them out of a column of a batch, so that the model
+    does not need to know what an input is made of.
 
     The constructor of a user's own encoder gets those of `embedding`, `symbols` (the size of the vocabulary) and
     `channels` that it has as arguments; its other arguments are settings.
@@ -202,7 +202,9 @@ def build_encoder(settings: EncoderSettings, info: InputInfo) -> Encoder:
         return built
     known: dict[str, Any] = {"symbols": info.symbols, "channels": info.frame_size}
     if settings.symbols is not None:
-        known["embedding"] = build_embedding(settings.symbols, info.symbols, vectors=info.vectors)
+        known["embedding"] = build_embedding(
+            settings.symbols, info.symbols, vectors=info.vectors, deviation=getattr(kind, "embedding_deviation", 0.0)
+        )
     wanted = {argument.name for argument in arguments_of(kind)}
     arguments = {name: value for name, value in known.items() if name in wanted}
     encoder: Encoder = kind(**arguments, **constructor_values(settings, keys=KEYS))

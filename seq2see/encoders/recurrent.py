@@ -84,7 +84,10 @@ class RecurrentEncoder(Encoder):
         return self(column.ids, column.mask, column.symbols, maps=maps)  # type: ignore[no-any-return]
 
     def predict(self, column: Sequences, packed: PackedWeights, *, maps: bool = False) -> Encoded:
-        """The same in one loop for both directions, where its cells have one."""
+        """The same in one loop for both directions, where its cells have one; a subclass that reads in its own way is
+        asked to read."""
+        if (type(self).read, type(self).forward) != (RecurrentEncoder.read, RecurrentEncoder.forward):
+            return self.read(column, maps=maps)
         E = self.embedding.weight
         read = None if E is None else self.layers.predict(column.ids, column.mask, E, packed)
         if read is None:

@@ -34,7 +34,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import why_no_looks
 from seq2see.pipeline.weights import write_checksums
 
-FORMAT = 1
+FORMAT, SHORTLIST_FORMAT = 1, 2
 ENCODER, STEP, METADATA = "encoder.onnx", "step.onnx", "runtime.json"
 OPSET = 18
 ROWS, LENGTH, WIDTH, READ = 3, 6, 2, 4
@@ -108,7 +108,7 @@ def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool, shortlist: bo
     output = columns.pop(OUTPUT)
     copying = fields.copying
     return {
-        "format": FORMAT,
+        "format": SHORTLIST_FORMAT if shortlist else FORMAT,
         "version": __version__,
         "int8": int8,
         "shortlist": shortlist,
@@ -155,6 +155,10 @@ def _quantise_output_layer(graph: Path) -> None:
     transposed = next(node for node in nodes if WEIGHTS in node.input)
     product = next(node for node in nodes if transposed.output[0] in node.input)
     added = next(node for node in nodes if BIAS in node.input)
+    if [node.op_type for node in (transposed, product, added)] != ["Transpose", "MatMul", "Add"]:
+        raise UserError(
+            "--int8 --shortlist: this version of torch writes the output layer in another way; leave one out"
+        )
     inputs = [product.input[0], WEIGHTS, SCALES, "", BIAS]
     quantised = onnx.helper.make_node(
         "DynamicQuantizeMatMul", inputs, list(added.output), name="output_layer", domain="com.microsoft"
@@ -164,15 +168,16 @@ def _quantise_output_layer(graph: Path) -> None:
     kept.insert(place - 2, quantised)
     del nodes[:]
     nodes.extend(kept)
-    given = {each.name: each for each in model.graph.input}
-    width, symbols = reversed(given[WEIGHTS].type.tensor_type.shape.dim)
+    inputs_by_name = {each.name: each for each in model.graph.input}
+    width, symbols = reversed(inputs_by_name[WEIGHTS].type.tensor_type.shape.dim)
     shape = [width.dim_value, symbols.dim_param]
     types = onnx.TensorProto
     for name, kind, sizes in ((WEIGHTS, types.INT8, shape), (SCALES, types.FLOAT, shape[1:])):
-        if name in given:
-            model.graph.input.remove(given[name])
+        if name in inputs_by_name:
+            model.graph.input.remove(inputs_by_name[name])
         model.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, sizes))
-    model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    if not any(each.domain == "com.microsoft" for each in model.opset_import):
+        model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
     onnx.save(model, str(graph))
 
 

@@ -33,6 +33,7 @@ LEAST = 1e-3
 ROUNDS = 5
 """Of expectation and maximisation."""
 LARGEST, TINY = 127, 1e-20
+"""The largest number of 8 bits, and the least that a row of V is divided by."""
 MOST_PAIRS = 5_000_000
 """Pairs of an input's and an output's symbol that are learned from: some 40,000 sentences."""
 

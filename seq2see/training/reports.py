@@ -73,12 +73,13 @@ class UpdateStatus:
 
 # ---------------------------------------------------------------- when reports come
 
+MOST_UPDATES_BETWEEN_REPORTS = 2000
 LARGEST_SHARE = 0.05
 """Of a run's time, for reports that are planned by epochs."""
 PASS_COST = 0.6
 """Of searching for or scoring a dev row, beside training on a row: it was measured as 0.4 to 0.8."""
 FEWEST_REPORTS = 8
-"""Of a run whose epochs or updates are limited, whatever they cost: fewer could not tell which weights are best."""
+"""Of a run, whatever they cost: fewer could not tell which weights are best."""
 
 
 def epochs_between_reports(settings: TrainingSettings, *, trained: int, evaluated: int, batches: int) -> int:
@@ -93,7 +94,10 @@ def epochs_between_reports(settings: TrainingSettings, *, trained: int, evaluate
     >>> epochs_between_reports(TrainingSettings(epochs=40), trained=1600, evaluated=1600, batches=50)
     5
     """
+    if settings.schedule == "plateau":  # which halves the rate after reports
+        return 1
     planned = math.ceil(PASS_COST * evaluated / (LARGEST_SHARE * max(trained, 1)))
+    planned = min(planned, MOST_UPDATES_BETWEEN_REPORTS // max(batches, 1))
     if settings.epochs:
         planned = min(planned, settings.epochs // FEWEST_REPORTS)
     if settings.updates:

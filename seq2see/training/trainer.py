@@ -50,9 +50,15 @@ from seq2see.training.optimizer import (
     restore_optimizer,
     share_done,
 )
-from seq2see.training.reports import Journal, Listener, Report, UpdateStatus
+from seq2see.training.reports import (
+    FEWEST_REPORTS,
+    MOST_UPDATES_BETWEEN_REPORTS,
+    Journal,
+    Listener,
+    Report,
+    UpdateStatus,
+)
 
-MOST_UPDATES_BETWEEN_REPORTS = 2000
 TRIM_EVERY = 25
 """Updates after which free memory is given back."""
 PRIMITIVES = 256
@@ -274,7 +280,7 @@ class Trainer:
         report.objective = dict(state.objective)
         report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
         state.loss_total = state.loss_count = 0.0
-        state.reported = state.updates
+        state.reported, state.reported_seconds = state.updates, state.seconds
         self._keep_if_best(report)
         self.journal.write(report)
         for listener in self.listeners:
@@ -396,8 +402,13 @@ class Trainer:
         every, state = self.settings.report_every, self.state
         if every:
             return state.updates % every == 0
-        planned = epoch_ended and state.epoch % self.report_epochs == 0
+        planned = epoch_ended and (state.epoch % self.report_epochs == 0 or self._late())
         return planned or state.updates - state.reported >= MOST_UPDATES_BETWEEN_REPORTS
+
+    def _late(self) -> bool:
+        """Whether a run that ends by the clock would else have too few reports."""
+        waited = self.state.seconds - self.state.reported_seconds
+        return bool(self.settings.minutes) and waited >= 60 * self.settings.minutes / FEWEST_REPORTS
 
     def _stands_for(self) -> int:
         """What a report counts for the patience: 1, or the epochs since the one before where it is planned by them, but

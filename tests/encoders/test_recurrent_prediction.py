@@ -32,8 +32,8 @@ def compare(encoder: RecurrentEncoder, packed: PackedWeights) -> None:
         read = column(*lengths)
         with torch.inference_mode():
             plain, fast = encoder.read(read), encoder.predict(read, packed)
-        torch.testing.assert_close(fast.places.states, plain.places.states, atol=1e-6, rtol=0)
-        torch.testing.assert_close(fast.summary, plain.summary, atol=1e-6, rtol=0)
+        torch.testing.assert_close(fast.places.states, plain.places.states, atol=1e-5, rtol=0)
+        torch.testing.assert_close(fast.summary, plain.summary, atol=1e-5, rtol=0)
         assert fast.places.mask is read.mask
 
 

@@ -125,7 +125,7 @@ def test_the_search_is_among_the_symbols_of_the_list_with_the_models_numbers(mod
     """log P among the listed symbols is that of the model, less the log of what the listed ones have together."""
     runtime = loaded(folder)
     for value in INPUTS:
-        listed = runtime.layer.symbols(runtime.read([runtime.row(value)]))
+        listed = runtime.layer.symbols(runtime.read([runtime.row(value)]), 1)[0]
         words = {runtime.writer.vocabulary.symbols[i] for i in listed}
         assert len(words) < len(runtime.writer.vocabulary) / 2
         found = runtime.predict(value, beam=1)
@@ -162,10 +162,24 @@ def test_without_the_list_predictions_are_the_models(beam: int, model: Model, fo
 def test_a_list_of_everything_changes_nothing(model: Model, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = loaded(folder)
     everything = np.arange(len(runtime.writer.vocabulary))
-    monkeypatch.setattr(type(runtime.layer), "symbols", lambda self, columns: everything)
+
+    def listed(_layer: Any, _columns: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        return everything, np.ones((rows, len(everything)), dtype=bool)
+
+    monkeypatch.setattr(type(runtime.layer), "symbols", listed)
     for ours, theirs in zip(model.predict(INPUTS, beam=3), runtime.predict(INPUTS, beam=3), strict=True):
         assert theirs.text == ours.text
         assert [other.text for other in theirs.alternatives] == [other.text for other in ours.alternatives]
+
+
+def test_an_input_does_not_depend_on_its_batch(folder: Path) -> None:
+    """Each input has its own list, though the batch multiplies the rows of all of them."""
+    runtime = loaded(folder)
+    for beam in (1, 3):
+        for value, one in zip(INPUTS, runtime.predict(INPUTS, beam=beam), strict=True):
+            alone = runtime.predict(value, beam=beam)
+            assert alone.text == one.text
+            assert alone.log_probability == pytest.approx(one.log_probability, abs=1e-4)
 
 
 def test_given_outputs_and_samples_have_the_models_probability(model: Model, folder: Path) -> None:
@@ -195,7 +209,7 @@ def test_int8_rounds_the_rows_of_the_output_layer(model: Model, table: Path, tmp
         export(model.bundle, tmp_path / "int8", int8=True, pairs=model.rows_of(table))
     runtime = loaded(tmp_path / "int8")
     for value in INPUTS:
-        listed = runtime.layer.symbols(runtime.read([runtime.row(value)]))
+        listed = runtime.layer.symbols(runtime.read([runtime.row(value)]), 1)[0]
         chances = first_step(model, value)[listed]
         found = runtime.predict(value, beam=1).tokens[0]
         assert found.probability == pytest.approx(chances.max() / chances.sum(), rel=0.2)
@@ -223,7 +237,8 @@ def test_the_command_of_the_page_about_it_runs(
 def test_damaged_lists_are_refused_by_name(folder: Path) -> None:
     from seq2see_runtime.shortlist import OutputLayer
 
-    symbols = len(loaded(folder).writer.vocabulary)
+    model = loaded(folder)
+    symbols, size = len(model.writer.vocabulary), len(model.readers["source"].vocabulary)
     kept = {path: path.read_bytes() for path in folder.glob("*.npy")}
     assert {path.name for path in kept} == {
         "output_weights.npy",
@@ -231,11 +246,17 @@ def test_damaged_lists_are_refused_by_name(folder: Path) -> None:
         "frequent.npy",
         "shortlist-source.npy",
     }
-    bad: tuple[Any, ...] = (np.array([[99_999]], np.int32), np.zeros(3), np.array(["a"], dtype=object), b"no array")
+    bad: tuple[Any, ...] = (
+        np.array([[99_999]], np.int32),
+        np.zeros(3),
+        np.array(["a"], dtype=object),
+        b"no array",
+        b"PK\x03\x04junk",
+    )
     for path, one in itertools.product(kept, bad):
         path.write_bytes(one) if isinstance(one, bytes) else np.save(path, one, allow_pickle=True)
         with pytest.raises(UserError, match=path.name):
-            OutputLayer(folder, ["source"], symbols, int8=False)
+            OutputLayer(folder, {"source": size}, symbols, int8=False)
         path.write_bytes(kept[path])
 
 

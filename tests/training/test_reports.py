@@ -111,18 +111,26 @@ def test_patience_is_of_epochs_where_reports_are_fewer(
 
 
 def test_a_resumed_run_reports_at_the_same_updates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is stopped three updates after its second report, between two that are planned."""
     whole = small_run(tmp_path, name="whole")
-    stop = trainer.stop_on_signals
+    stop, last = trainer.stop_on_signals, whole[1]["update"] + 3
+
+    class Later(trainer.StopRequest):
+        asked = 0
+
+        def __bool__(self) -> bool:  # asked before every update
+            Later.asked += 1
+            self.number = signal.SIGTERM if Later.asked > last else None
+            return self.number is not None
 
     @contextmanager
     def stopped() -> Iterator[trainer.StopRequest]:
-        with stop() as request:
-            request.number = signal.SIGTERM  # after no update at all
-            yield request
+        yield Later()
 
     monkeypatch.setattr(trainer, "stop_on_signals", stopped)
     with pytest.raises(SystemExit):
         small_run(tmp_path, name="parts")
+    assert [line["update"] for line in journal(tmp_path / "parts")] == [line["update"] for line in whole[:2]]
     monkeypatch.setattr(trainer, "stop_on_signals", stop)
     run(None, None, tmp_path / "parts", resume=True)
     parts = journal(tmp_path / "parts")
