@@ -25,7 +25,7 @@ class CellLoop(Protocol):
     """One step of a cell and its gradient; `saved` is whatever `backward` needs of `forward`."""
 
     def forward(self, inputs: Tensor, recurrent: Tensor, state: State) -> tuple[State, tuple[Tensor, ...]]:
-        """The next state from W x + b (batch, gates), U s (batch, gates) and the state before."""
+        """The next state from W x + b (.., gates), U s (.., gates) and the state before."""
 
     def backward(
         self, grads: State, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
@@ -35,17 +35,22 @@ class CellLoop(Protocol):
 
 @dataclass
 class GruLoop:
-    """r, z = logistic(x + u); n = tanh(x_n + r * (u_n + bias)); s_t = n + z * (s - n)"""
+    """r, z = logistic(x + u); n = tanh(x_n + r * (u_n + bias)); s_t = n + z * (s - n)
 
-    bias: Tensor
+    bias: None where u has it already.
+    """
+
+    bias: Tensor | None
 
     def forward(self, inputs: Tensor, recurrent: Tensor, state: State) -> tuple[State, tuple[Tensor, ...]]:
         (s,) = state
-        size = s.shape[1]
-        gates = torch.sigmoid(inputs[:, : 2 * size] + recurrent[:, : 2 * size])
-        r, z = gates[:, :size], gates[:, size:]
-        inner = recurrent[:, 2 * size :] + self.bias
-        n = torch.addcmul(inputs[:, 2 * size :], r, inner).tanh_()
+        size = s.shape[-1]
+        first, last = inputs.split([2 * size, size], dim=-1)
+        rest, inner = recurrent.split([2 * size, size], dim=-1)
+        gates = (first + rest).sigmoid_()
+        r, z = gates.chunk(2, dim=-1)
+        inner = inner if self.bias is None else inner + self.bias
+        n = torch.addcmul(last, r, inner).tanh_()
         return (torch.lerp(n, s, z),), (s, gates, inner, n)
 
     def backward(
@@ -71,9 +76,9 @@ class LstmLoop:
     def forward(self, inputs: Tensor, recurrent: Tensor, state: State) -> tuple[State, tuple[Tensor, ...]]:
         s, m = state
         total = inputs + recurrent
-        first, g, o = total.split([2 * s.shape[1], s.shape[1], s.shape[1]], dim=1)
+        first, g, o = total.split([2 * s.shape[-1], s.shape[-1], s.shape[-1]], dim=-1)
         gates, g, o = torch.sigmoid(first), torch.tanh(g), torch.sigmoid(o)
-        i, f = gates.chunk(2, dim=1)
+        i, f = gates.chunk(2, dim=-1)
         after = torch.addcmul(f * m, i, g)
         squashed = torch.tanh(after)
         return (o * squashed, after), (m, gates, g, o, squashed)

@@ -302,8 +302,13 @@ class GRU(Cell):
             "s_t = (1 - z) * n + z * s_{t-1}"
         )
 
+    @property
+    def loops(self) -> bool:
+        """Whether it is torch's form of a GRU, which `cell_loops` has."""
+        return not self.before and not self.logistic
+
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
-        if self.before or self.logistic:
+        if not self.loops:
             return None
         if torch.is_grad_enabled() and inputs.device.type == "cpu":
             return run_sequence(linear(inputs, self._joined(), self.b), self.U, self.b_U, state)

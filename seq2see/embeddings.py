@@ -13,6 +13,11 @@ from torch.nn.functional import embedding, one_hot
 from seq2see.dropout import dropout
 from seq2see.settings.base import NoSettings, Parts, Settings, Share, Size
 
+READ_BY_CELLS = 0.25
+"""The least standard deviation of first embeddings that a recurrent encoder or decoder reads. Rows of length one have
+numbers of 1 / 16 where there are 256 in a row: states begin close to zero, and all that is above learns slowly
+(docs/results.md)."""
+
 
 class LearnedSettings(Settings):
     """A learned embedding."""
@@ -46,15 +51,17 @@ def normal(*shape: int, times: float = 1.0, over: float = 1.0) -> Tensor:
 class Embedding(nn.Module):
     """e(y) = the row of E that belongs to the symbol y.
 
-    size: the width of a row; origin: where its rows come from, in words, if they were not learned from the start.
+    size: the width of a row; origin: where its rows come from, in words, if they were not learned from the start;
+    deviation: the least standard deviation of the first numbers. It is 1 / sqrt(size) otherwise, so that rows have
+    about length one, as an output layer that shares them and a Transformer, which multiplies by sqrt(size), need them.
     """
 
-    def __init__(self, symbols: int, size: int, *, dropout: float = 0.0, origin: str = ""):
+    def __init__(self, symbols: int, size: int, *, dropout: float = 0.0, origin: str = "", deviation: float = 0.0):
         super().__init__()
         self.size = size
         self.dropout = dropout
         self.origin = origin
-        self.E = nn.Parameter(normal(symbols, size, over=size**0.5))
+        self.E = nn.Parameter(normal(symbols, size, over=min(size**0.5, 1 / deviation) if deviation else size**0.5))
 
     def forward(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
         return dropout(embedding(ids, self.E), self.dropout, self.training)
@@ -89,9 +96,14 @@ class OneHot(nn.Module):
 
 
 def build_embedding(
-    settings: EmbeddingSettings, symbols: int, *, vectors: Float[Tensor, "symbols size"] | None = None
+    settings: EmbeddingSettings,
+    symbols: int,
+    *,
+    vectors: Float[Tensor, "symbols size"] | None = None,
+    deviation: float = 0.0,
 ) -> Embedding | OneHot:
-    """The embedding of the settings' kind; vectors: pre-trained rows, one per symbol.
+    """The embedding of the settings' kind; vectors: pre-trained rows, one per symbol; deviation: the least of
+    learned ones.
 
     A pre-trained embedding may be built without its vectors when weights are about to be loaded over it.
     """
@@ -101,7 +113,7 @@ def build_embedding(
     if isinstance(settings, PretrainedSettings):
         frozen = not settings.tuned
         origin = f"from {settings.path}, {'frozen' if frozen else 'tuned'}"
-    embedding = Embedding(symbols, size, dropout=settings.dropout, origin=origin)
+    embedding = Embedding(symbols, size, dropout=settings.dropout, origin=origin, deviation=deviation)
     if vectors is not None:
         embedding.E.data.copy_(vectors)
     if frozen:

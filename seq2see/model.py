@@ -28,6 +28,7 @@ from seq2see.decoders import (
     State,
     Step,
     build_decoder,
+    decoders,
 )
 from seq2see.decoders.base import ReadoutSettings, SymbolSettings
 from seq2see.decoders.reconstruction import (
@@ -92,11 +93,15 @@ class EncoderDecoder(nn.Module):
         for _, encoder in self.encoders.items():
             encoder.fetch()
 
-    def encode(self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False) -> Memory:
-        """Encode every input: places and summaries; maps: also the encoders' own attention."""
+    def encode(
+        self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False, packed: PackedWeights | None = None
+    ) -> Memory:
+        """Encode every input: places and summaries; maps: also the encoders' own attention; packed: weights for a
+        prediction."""
         memory = Memory(rows=rows)
         for name, column in inputs.items():
-            encoded = self.encoder(name).read(column, maps=maps)
+            encoder = self.encoder(name)
+            encoded = encoder.read(column, maps=maps) if packed is None else encoder.predict(column, packed, maps=maps)
             if name in self.own:
                 check_encoded(name, self.encoder(name), encoded, column)
             memory.summaries[name] = encoded.summary
@@ -113,7 +118,7 @@ class EncoderDecoder(nn.Module):
     ) -> Ready:
         """Encode every input and prepare for decoding; maps: also the self-attention of encoders and decoder; packed:
         weights for the steps of a prediction."""
-        prepared = self.decoder.prepare(self.encode(inputs, rows, maps=maps))
+        prepared = self.decoder.prepare(self.encode(inputs, rows, maps=maps, packed=packed))
         return replace(prepared, maps=maps).with_packed(packed)
 
     def ctc_log_probs(self, memory: Memory) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
@@ -257,8 +262,14 @@ def _check_copied(recipe: Recipe, views: Mapping[str, View]) -> None:
 
 
 def _output_embedding(recipe: Recipe, sizes: Sizes) -> Embedding | OneHot:
-    assert isinstance(recipe.decoder, SymbolSettings)
-    return build_embedding(recipe.decoder.embedding, sizes.output, vectors=sizes.vectors.get("output"))
+    settings = recipe.decoder
+    assert isinstance(settings, SymbolSettings)
+    return build_embedding(
+        settings.embedding,
+        sizes.output,
+        vectors=sizes.vectors.get("output"),
+        deviation=0.0 if settings.tied else decoders[settings.kind].embedding_deviation,
+    )
 
 
 def _tied(recipe: Recipe, conditions: Conditions) -> nn.Parameter | None:

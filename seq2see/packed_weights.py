@@ -29,6 +29,8 @@ LARGEST_TABLE = 1 << 25
 SAMPLED = 32
 """Rows and columns of a weight whose numbers `refresh` compares."""
 
+Multiplier = Callable[[Float[Tensor, "*rows width"]], Float[Tensor, "*rows out"]]
+
 
 def product(x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"]) -> Float[Tensor, "rows out"]:
     """x weight', without a gradient."""
@@ -56,7 +58,7 @@ class Rounded:
 
     def linear(self, x: Float[Tensor, "rows width"], bias: Float[Tensor, " out"]) -> Float[Tensor, "rows out"]:
         """x weight' + bias, computed in single precision."""
-        product: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, self.weight)
+        product: Tensor = torch.ops.quantized.linear_dynamic_fp16.default(x, self.weight)
         return product.add_(bias)
 
 
@@ -103,8 +105,19 @@ class PackedWeights:
         """x [W_1; W_2; ..]' + bias: the products of several weights with the same vectors, as one."""
         return self._multiply(x, weights, bias)
 
+    def multiplier(
+        self, weights: Sequence[Float[Tensor, "_ width"]], bias: Float[Tensor, " out"] | None = None
+    ) -> Multiplier:
+        """x -> x [W_1; W_2; ..]' + bias for many x of single precision, with the weights as they are now."""
+        packed = None if torch.is_grad_enabled() else self._pack(weights)
+        if packed is None:
+            joined = _joined(weights)
+            return lambda x: linear(x, joined, bias)
+        multiply = torch.ops.mkldnn._linear_pointwise.default
+        return lambda x: multiply(x, packed, bias, "none", [], "")
+
     def refresh(self) -> None:
-        """At the start of a search: forget weights whose numbers are others than when they were packed, as far as a
+        """At the start of a prediction: forget weights whose numbers are others than when they were packed, as far as a
         sample of them shows."""
         with self._lock:
             for key, packed in list(self._packed.items()):
@@ -115,7 +128,7 @@ class PackedWeights:
         packed = None if torch.is_grad_enabled() else self._pack(weights)
         if packed is None or x.dtype != weights[0].dtype:
             return linear(x, _joined(weights), bias)
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+        product: Tensor = torch.ops.mkldnn._linear_pointwise.default(x, packed, bias, "none", [], "")
         return product
 
     def rounded(self, weight: Float[Tensor, "out width"]) -> Rounded | None:
@@ -140,6 +153,15 @@ class PackedWeights:
             "table", sources, lambda: linear(vectors, torch.cat(list(weights)), torch.cat(list(biases)))
         )
         return table
+
+    def stacked(self, weights: Sequence[Float[Tensor, "out width"]]) -> Float[Tensor, "weights width out"]:
+        """The transposes of weights of one shape, for a product of each with its own vectors."""
+
+        def stack() -> Tensor:
+            return torch.stack([weight.detach().t() for weight in weights])
+
+        kept: Tensor | None = self._kept("stacked", weights, stack)
+        return stack() if kept is None else kept
 
     def _pack(self, weights: Sequence[Tensor]) -> Tensor | None:
         """The packed weights; None where they cannot be packed."""

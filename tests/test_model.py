@@ -194,3 +194,18 @@ def test_what_cannot_be_taught_is_refused() -> None:
     ready = made.ready(label("source").inputs, 3)
     with pytest.raises(TypeError, match="decoder of one step"):
         made.teach(ready, torch.zeros(3, 2, dtype=torch.long))
+
+
+@pytest.mark.parametrize(
+    ("decoder", "expected"),
+    [({}, 0.25), ({"tied": True}, 1 / 20), ({"kind": "transformer", "heads": 4}, 1 / 20)],
+    ids=["read by a cell", "shared with the output layer", "multiplied by sqrt(d)"],
+)
+def test_embeddings_begin_by_who_reads_them(decoder: dict[str, Any], expected: float) -> None:
+    """A recurrent encoder's have a deviation of 0.25, and so have a recurrent decoder's unless they are output weights,
+    whose rows have length one as a Transformer's."""
+    small = {"size": 400, "embedding": {"size": 400}}
+    recipe = load_recipe({"inputs": {"source": {}}, "encoder": small, "decoder": {**small, **decoder}})
+    made = EncoderDecoder(recipe, Sizes({"source": 1000}, 1000))
+    assert float(made.encoder("source").embedding.E.detach().std()) == pytest.approx(0.25, rel=0.05)  # type: ignore[union-attr]
+    assert float(made.decoder.embedding.E.detach().std()) == pytest.approx(expected, rel=0.05)  # type: ignore[union-attr]

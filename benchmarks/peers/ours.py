@@ -13,11 +13,14 @@ from seq2see.training import run
 from seq2see.training.trainer import Trainer
 
 TEXT = ["tokens=symbol", "vocabulary=0", "min_count=2"]
+# OpenNMT-py drops numbers of the embeddings and of the vector that its output layer reads, none of a single recurrent
+# layer's states. Here decoder.dropout acts twice, before and behind the readout: `half` is the share that two such
+# layers need to keep as many numbers as one of {dropout} does.
 RECURRENT = [
-    "encoder.dropout={dropout}",
+    "encoder.dropout=0",
     "encoder.embedding.dropout={dropout}",
     "attention.size=512",
-    "decoder.dropout={dropout}",
+    "decoder.dropout={half}",
     "decoder.embedding.dropout={dropout}",
     "decoder.tied=false",
     "decoder.readout=512",  # the peers' output layer also reads 512 numbers
@@ -63,13 +66,14 @@ def train() -> None:
     data, transformer = Path(config["data"]), config["model"] == "transformer"
     sizes = TRANSFORMER if transformer else RECURRENT
     overrides = [*(f"inputs.source.{key}" for key in TEXT), *(f"output.{key}" for key in TEXT), *sizes, *TRAINING]
+    values = {**config, "half": 1 - (1 - config["dropout"]) ** 0.5}
     run.Trainer = TrainerInTurns  # type: ignore[attr-defined]
     seq2see.train(
         "translation-transformer" if transformer else "translation",
         data / "train.tsv",
         dev=data / "dev.tsv",
         out=Path(config["run"]),
-        overrides=[override.format(**config) for override in overrides],
+        overrides=[override.format(**values) for override in overrides],
         overwrite=True,
         listeners=[],
     )

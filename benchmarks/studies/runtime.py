@@ -1,9 +1,10 @@
 """seq2see-runtime beside the model it was exported from: speed, first answer, memory, size.
 
-    python benchmarks/studies/runtime.py MODEL --data LINES
+    python benchmarks/studies/runtime.py MODEL --data LINES [--references LINES] [--shortlist TABLE]
 
-In one run: the model exported in single precision and in 8 bits decodes the same rows in turns with torch; then the
-runtime is installed alone into a new environment, where a first answer is timed from a cold start.
+In one run: the model exported in single precision, in 8 bits, and in 8 bits with a shortlist, decodes the same rows in
+turns with torch; what that costs in BLEU on all rows; then the runtime is installed alone into a new environment, where
+a first answer is timed from a cold start.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import venv
 import warnings
 from pathlib import Path
 from typing import Any
+
+import sacrebleu
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 sys.path.insert(0, str(RUNTIME))
@@ -47,8 +50,9 @@ def decode(model: str, folders: dict[str, Path], lines: list[str], options: argp
     torch.set_num_threads(options.threads)
     engines: dict[str, Any] = {"torch": seq2see.load(model)}
     engines |= {name: load(folder, threads=options.threads) for name, folder in folders.items()}
-    print(f"| rows per second | {' | '.join(engines)} | runtime over torch | int8 over torch | equal outputs |")
-    print("|---" * (len(engines) + 4) + "|")
+    over = " | ".join(f"{name} over torch" for name in folders)
+    print(f"| rows per second | {' | '.join(engines)} | {over} | equal outputs |")
+    print("|---" * (2 * len(engines) + 1) + "|")
     for title, (batch, beam) in SETTINGS.items():
         search_options.BATCH_ROWS, search_options.BATCH_TOKENS = batch, 1_000_000
         rows = lines[: options.rows if batch > 1 else options.single]
@@ -72,6 +76,14 @@ def decode(model: str, folders: dict[str, Path], lines: list[str], options: argp
         )
         cells = [f"{median[name]:.1f}" for name in engines]
         print(f"| {title} | {' | '.join([*cells, *ratios, equal])} |", flush=True)
+    if options.references is not None:
+        search_options.BATCH_ROWS = 64
+        references = options.references.read_text(encoding="utf-8").splitlines()
+        for beam in (1, 5):
+            for name, engine in engines.items():
+                texts = [each.text for each in engine.predict(lines, beam=beam, n_best=1)]
+                bleu = sacrebleu.corpus_bleu(texts, [references], tokenize="none", force=True).score
+                print(f"BLEU of {len(lines)} rows, beam {beam}, {name}: {bleu:.2f}", flush=True)
 
 
 def install(folder: Path) -> tuple[Path, float]:
@@ -112,6 +124,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("model", help="a trained model that reads one text")
     parser.add_argument("--data", type=Path, required=True, help="text file of inputs, one in each line")
+    parser.add_argument("--references", type=Path, help="the right outputs, split into words as the model's are")
+    parser.add_argument("--shortlist", help="the training table")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=192)
@@ -121,12 +135,15 @@ def main() -> None:
     lines = options.data.read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        import seq2see
         from seq2see.export.onnx import export
-        from seq2see.pipeline.bundle import Bundle
 
-        folders = {"runtime": folder / "float32", "int8": folder / "int8"}
+        model = seq2see.load(options.model)
+        names = ["runtime", "int8", *([] if options.shortlist is None else ["int8, shortlist"])]
+        folders = {name: folder / name for name in names}
         for name, out in folders.items():
-            export(Bundle.load(options.model), out, int8=name == "int8")
+            pairs = model.rows_of(options.shortlist) if "shortlist" in name else None
+            export(model.bundle, out, int8="int8" in name, pairs=pairs)
             print(f"{name}: {size_of(out):.1f} MB")
         decode(options.model, folders, lines, options)
         python, installed = install(folder)

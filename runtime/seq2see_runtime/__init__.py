@@ -8,6 +8,10 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before onnxruntime is imported: nothing is sent or kept of users
+
 from seq2see_runtime.model import Model, Scored, load
 
 __all__ = ["Model", "Scored", "load"]

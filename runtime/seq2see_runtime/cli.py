@@ -102,6 +102,13 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=_count, metavar="N", help="of sampling: same seed, same outputs")
     parser.add_argument("--max-length", type=_count, metavar="N", help="at most so many symbols")
     parser.add_argument("--prefix", help="what every output begins with")
+    parser.add_argument(
+        "--no-shortlist",
+        dest="shortlist",
+        action="store_false",
+        default=None,
+        help="consider every symbol, though the model was exported with a shortlist",
+    )
 
 
 def _count(text: str) -> int:
@@ -111,7 +118,7 @@ def _count(text: str) -> int:
     return number
 
 
-SEARCH = ("beam", "n_best", "sample", "temperature", "seed", "max_length", "prefix")
+SEARCH = ("beam", "n_best", "sample", "temperature", "seed", "max_length", "prefix", "shortlist")
 
 
 def _search(options: argparse.Namespace) -> dict[str, Any]:

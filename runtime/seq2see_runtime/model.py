@@ -24,16 +24,19 @@ from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces
 from seq2see.search.options import SearchOptions, merged_options, plan_batches
 from seq2see.search.run import rank_labels, run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
+from seq2see.search.top import Likeliest, likeliest
 from seq2see.threads import cores
 from seq2see_runtime import media
 from seq2see_runtime.readers import READERS, WRITERS, Column, TextReader, of_kind, padded
+from seq2see_runtime.shortlist import LAYER, OutputLayer, among
 
 ALL_READERS = {**READERS, **media.READERS}
 
 MOST_THREADS = 4
 """Threads that are used unless more are asked for."""
 TINY = sys.float_info.min
-FORMAT = 1
+FORMATS = (1, 2)
+"""Of exported folders; 2 has a shortlist."""
 ENCODER, STEP, METADATA, CHECKSUMS = "encoder.onnx", "step.onnx", "runtime.json", "checksums.json"
 KEYS: dict[str, type] = {
     "inputs": dict,
@@ -88,6 +91,14 @@ class Model:
         self.writer = of_kind(WRITERS, folder, "output", known["output"])
         self.encoder = _session(folder / ENCODER, threads)
         self.step = None if known["one_step"] else _session(folder / STEP, threads)
+        self.layer: OutputLayer | None = None
+        if known.get("shortlist"):
+            sizes = {name: len(each.vocabulary) for name, each in self.readers.items() if isinstance(each, TextReader)}
+            int8 = bool(known.get("int8"))
+            self.layer = OutputLayer(folder, sizes, len(self.writer.vocabulary), int8=int8)
+        asked = set(LAYER).intersection(() if self.step is None else self.step.inputs)
+        if asked != set(() if self.layer is None else self.layer.arrays):
+            raise UserError(f"{folder}: damaged: {STEP} and {METADATA} do not agree on a shortlist")
         hard, heads = bool(known.get("hard")), int(known.get("heads", 1))
         reason = "" if known["looked_at"] else str(known.get("why_no_looks", ""))
         self.answers = AnswerWriter(
@@ -114,14 +125,17 @@ class Model:
         replace_unknown: bool | None = None,
         maps: bool = False,
         first_row: int = 0,
+        shortlist: bool | None = None,
         **options: Any,
     ) -> list[Prediction]:
         """One prediction per row, in their order; first_row: the number of the first in its table, which with the seed
-        fixes what is sampled."""
+        fixes what is sampled; shortlist: False considers every symbol, though the model has a shortlist."""
         if self.known["numeric"]:
             raise UserError(f"{self.folder}: the runtime gives texts and labels; this model gives numbers")
         if options.get("oracle") is not None:
             raise UserError("oracle: an exported model cannot be made to look elsewhere; seq2see itself can")
+        if shortlist is not None and self.layer is None:
+            raise UserError("shortlist: this model was exported without one")
         target, prefix = options.pop("target", None), options.pop("prefix", None)
         if target is not None and prefix is not None:
             raise UserError("prefix: a target is a whole output already")
@@ -142,7 +156,9 @@ class Model:
             columns = self.read([rows[number] for number in numbers])
             own = self._forced(chosen, columns, [rows[number] for number in numbers], prefix=prefix, target=target)
             places = [first_row + number for number in numbers]
-            for number, best in zip(numbers, self._search(columns, places, own, maps=maps), strict=True):
+            for number, best in zip(
+                numbers, self._search(columns, places, own, maps=maps, shortlist=shortlist is not False), strict=True
+            ):
                 predictions[number] = self._prediction(rows[number], best, replace_unknown=replaced)
         return [prediction for prediction in predictions if prediction is not None]
 
@@ -291,9 +307,15 @@ class Model:
         return SearchOptions(prefix=whole, max_length=max(map(len, whole)), runners_up=options.runners_up)
 
     def _search(
-        self, columns: Mapping[str, Column], numbers: Sequence[int], options: SearchOptions, *, maps: bool
+        self,
+        columns: Mapping[str, Column],
+        numbers: Sequence[int],
+        options: SearchOptions,
+        *,
+        maps: bool,
+        shortlist: bool,
     ) -> list[list[Hypothesis]]:
-        stepper = GraphStepper(self, columns, len(numbers), ctc=float(options.ctc), maps=maps)
+        stepper = GraphStepper(self, columns, len(numbers), ctc=float(options.ctc), maps=maps, shortlist=shortlist)
         if self.known["one_step"]:
             return rank_labels(stepper, len(numbers), options)
         return run_search(stepper, list(numbers), options)
@@ -311,7 +333,9 @@ class Model:
 class GraphStepper:
     """The hypotheses of a batch in the graphs of a model: see `seq2see.search.stepper.Stepper`."""
 
-    def __init__(self, model: Model, columns: Mapping[str, Column], rows: int, *, ctc: float, maps: bool):
+    def __init__(
+        self, model: Model, columns: Mapping[str, Column], rows: int, *, ctc: float, maps: bool, shortlist: bool
+    ):
         self._model, self._share, self._maps = model, ctc, maps
         feed = {f"{name}/{part}": array for name, column in columns.items() for part, array in column.arrays.items()}
         found = model.encoder.run(feed or {"rows": np.zeros(rows, dtype=np.int64)})
@@ -324,6 +348,10 @@ class GraphStepper:
         self._ctc: CtcPrefixScorer | None = None
         self._inputs = np.arange(rows)
         self._position = 0
+        self._short: dict[str, ndarray] | None = None
+        if model.layer is not None and shortlist and not ctc:
+            self._symbols, self._needed = model.layer.symbols(columns, rows)
+            self._short = model.layer.rows(self._symbols)
         self.places = {name: self._places(name, columns) for name in model.known["layouts"]}
         self.inner = self._encoder_looks(found, columns, rows)
         words = model.words(columns) or [[] for _ in range(rows)]
@@ -371,23 +399,39 @@ class GraphStepper:
     ) -> tuple[ndarray, dict[str, ndarray]]:
         """Extend every hypothesis by its token."""
         if tokens is None:
-            log_probs, weights = self._answer, self._weights
+            assert self._answer is not None
+            log_probs, weights = _checked(self._answer), self._weights
         else:
-            assert self._model.step is not None
-            feed = self._known | self._state
-            feed["token"] = tokens.reshape(-1, self._width)
-            feed["position"] = np.array(self._position)
-            found = self._model.step.run(feed)
-            log_probs = found.pop("log_probs")
-            weights = {name.removeprefix("next/"): array for name, array in found.items() if "/weights/" in name}
-            self._state = {name.removeprefix("next/"): array for name, array in found.items() if "/state/" in name}
-            self._position += 1
-        assert log_probs is not None
-        if np.isnan(log_probs[:, 0]).any():
-            raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
+            layer = self._model.layer
+            log_probs, weights = self._run(tokens, {} if layer is None else layer.rows(None))
         log_probs = self._with_ctc(self._padded(log_probs), tokens)
         np.maximum(log_probs, LEAST, out=log_probs)
         return self.writable.cut(log_probs, self._inputs), self._looks(weights)
+
+    def step_top(
+        self, tokens: ndarray, number: int, forced: Mapping[str, ndarray] | None = None
+    ) -> tuple[Likeliest, dict[str, ndarray]]:
+        """The same, of the likeliest symbols alone; of the shortlist where there is one."""
+        if self._short is None or self._needed.sum(1).min() < number:
+            log_probs, looks = self.step(tokens, forced)
+            return likeliest(log_probs, number), looks
+        log_probs, weights = self._run(tokens, self._short)
+        log_probs = among(log_probs, np.repeat(self._needed[self._inputs], self._width, axis=0))
+        best = likeliest(log_probs, number)
+        return Likeliest(self._symbols[best.ids], np.maximum(best.log_probs, LEAST)), self._looks(weights)
+
+    def _run(self, tokens: ndarray, layer: Mapping[str, ndarray]) -> tuple[ndarray, dict[str, ndarray]]:
+        """The step's graph: log-probabilities (rows, symbols) and looks; layer: rows of its output layer."""
+        assert self._model.step is not None
+        feed = {**self._known, **self._state, **layer}
+        feed["token"] = tokens.reshape(-1, self._width)
+        feed["position"] = np.array(self._position)
+        found = self._model.step.run(feed)
+        log_probs = _checked(found.pop("log_probs"))
+        weights = {name.removeprefix("next/"): array for name, array in found.items() if "/weights/" in name}
+        self._state = {name.removeprefix("next/"): array for name, array in found.items() if "/state/" in name}
+        self._position += 1
+        return log_probs, weights
 
     def _looks(self, weights: Mapping[str, ndarray]) -> dict[str, ndarray]:
         named = {name.removeprefix("weights/"): array for name, array in weights.items()}
@@ -430,6 +474,13 @@ class GraphStepper:
             self._inputs = self._inputs[inputs]
 
 
+def _checked(log_probs: ndarray) -> ndarray:
+    """The same; refused where they are not numbers: a softmax that fails fails in every symbol."""
+    if np.isnan(log_probs[:, 0]).any():
+        raise UserError("the model's probabilities are not numbers: its weights are damaged, or training diverged")
+    return log_probs
+
+
 def _layout(known: Mapping[str, Any]) -> Layout:
     return Layout(known["kind"], tuple(known["shape"]), bool(known["leftward"]))
 
@@ -461,12 +512,12 @@ class Graph:
 
     def __init__(self, session: onnxruntime.InferenceSession):
         self._session = session
-        self._inputs = [each.name for each in session.get_inputs()]
+        self.inputs = [each.name for each in session.get_inputs()]
         self._outputs = [each.name for each in session.get_outputs()]
 
     def run(self, feed: Mapping[str, ndarray]) -> dict[str, ndarray]:
         """All outputs by name; inputs that the graph has no use for are left out."""
-        given = {name: feed[name] for name in self._inputs}
+        given = {name: feed[name] for name in self.inputs}
         try:
             outputs = self._session.run(None, given)
         except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
@@ -479,6 +530,8 @@ def _session(path: Path, threads: int) -> Graph:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads or min(cores(), MOST_THREADS)
+    # Threads that still spin after a run would take their core from the search, and from the other graph.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
         return Graph(onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))
     except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
@@ -492,9 +545,9 @@ def _metadata(folder: Path) -> dict[str, Any]:
         made = "`seq2see export MODEL --to onnx --out FOLDER` makes one"
         raise UserError(f"{folder}: no exported model, {METADATA} is missing; {made}")
     known = read_json(path, most=16 * MEBIBYTE, what="what is known of an exported model")
-    if not isinstance(known, dict) or known.get("format") != FORMAT:
+    if not isinstance(known, dict) or known.get("format") not in FORMATS:
         found = known.get("format") if isinstance(known, dict) else type(known).__name__
-        raise UserError(f"{path}: format {found!r}; this runtime reads format {FORMAT}")
+        raise UserError(f"{path}: format {found!r}; this runtime reads formats {' and '.join(map(str, FORMATS))}")
     for key, kind in KEYS.items():
         if not isinstance(known.get(key), kind):
             raise UserError(f"{path}: damaged: '{key}' should be {kind.__name__}, got {shortened(known.get(key))}")
@@ -514,7 +567,8 @@ def _check_files(folder: Path) -> None:
     files = stored.get("files") if isinstance(stored, dict) else None
     if not isinstance(files, dict):
         raise UserError(f"{path}: damaged or missing: a list of checksums expected")
-    unlisted = [name for name in (METADATA, ENCODER) if name not in files]
+    there = [path.name for pattern in ("*.onnx", "*.npy") for path in folder.glob(pattern)]
+    unlisted = [name for name in (METADATA, ENCODER, *there) if name not in files]
     if unlisted:
         raise UserError(f"{path}: damaged: no checksum of {', '.join(unlisted)}")
     for name, digest in files.items():

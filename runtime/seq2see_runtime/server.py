@@ -56,6 +56,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "avoid_unknown": (bool,),
     "replace_unknown": (bool,),
     "maps": (bool,),
+    "shortlist": (bool,),
     "temperature": (int, float),
     "top_p": (int, float),
     "length_penalty": (int, float),
@@ -135,7 +136,11 @@ class Service:
 
     def describe(self, body: Any) -> dict[str, Any]:
         known = self.model.known
-        return {key: known[key] for key in ("inputs", "output", "answer", "search", "version", "int8") if key in known}
+        return {
+            key: known[key]
+            for key in ("inputs", "output", "answer", "search", "version", "int8", "shortlist")
+            if key in known
+        }
 
     def _check_work(self, rows: list[dict[str, str]], options: dict[str, Any]) -> None:
         """Refuse a search that would keep others waiting, or whose looks would fill the memory."""

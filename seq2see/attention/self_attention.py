@@ -116,9 +116,13 @@ class SelfAttention(nn.Module):
         return parts.transpose(1, 2)
 
 
-FEW = 128 * 128
-"""Pairs of queries and places up to which weights are kept for the way back instead of being computed again there:
-torch's fused kernel, which does the latter, takes many times as long for short texts, most of all in bfloat16."""
+FEW = 512 * 512
+"""Pairs of queries and places up to which weights in bfloat16 are kept for the way back instead of being computed again
+there: torch's fused kernel, which does the latter, takes 1.4 to 10 times as long. In single precision it is as fast for
+short texts and faster for long ones (`benchmarks/short_attention.py`)."""
+
+MOST_WEIGHTS = 1 << 26
+"""Weights of all rows and heads of a batch up to which they are kept."""
 
 
 def _contexts(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
@@ -131,8 +135,21 @@ def _contexts(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
 
 
 def _means(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor | None) -> Tensor:
-    if not torch.is_grad_enabled() or queries.shape[2] * keys.shape[2] > FEW:
+    pairs = queries.shape[2] * keys.shape[2]
+    small = pairs <= FEW and queries.shape[0] * queries.shape[1] * pairs <= MOST_WEIGHTS
+    kept = small and queries.dtype == torch.bfloat16 and queries.device.type == "cpu"
+    if not (kept and torch.is_grad_enabled()):
         return scaled_dot_product_attention(queries, keys, values, attn_mask=visible)
+    return kept_weights(queries, keys, values, visible)
+
+
+def kept_weights(
+    queries: Float[Tensor, "rows heads queries part"],
+    keys: Float[Tensor, "rows heads places part"],
+    values: Float[Tensor, "rows heads places part"],
+    visible: Bool[Tensor, "#rows #heads #queries places"] | None,
+) -> Float[Tensor, "rows heads queries part"]:
+    """Weighted means of the values by two products and a softmax, whose weights autograd keeps."""
     energies = (queries / queries.shape[-1] ** 0.5) @ keys.transpose(-1, -2)
     if visible is not None:
         energies = energies.masked_fill(~visible, -torch.inf)

@@ -10,17 +10,19 @@ from importlib import import_module
 from pathlib import Path
 
 from seq2see.cli.inputs import load_single_model
-from seq2see.cli.parser import Arguments, Parser, add_model, say
+from seq2see.cli.parser import Arguments, Parser, add_columns, add_model, say
 from seq2see.errors import UserError
 
 EXAMPLES = (
     "seq2see export runs/names --to onnx --out exported",
+    "seq2see export runs/translation --to onnx --int8 --shortlist train.tsv --out exported",
     "seq2see export runs/translation-transformer --to ctranslate2 --out exported",
     "seq2see export runs/translation-transformer --to ctranslate2 --int8 --out exported-int8",
 )
 
 ENGINES = {"onnx": "seq2see.export.onnx", "ctranslate2": "seq2see.export.ctranslate2"}
-"""The module of each engine, whose `export(bundle, out, *, int8)` writes a folder and returns notes for the user."""
+"""The module of each engine, whose `export(bundle, out, *, int8)` writes a folder and returns notes for the user; that
+of onnx also takes the pairs of a shortlist."""
 
 
 def arguments(parser: Parser) -> None:
@@ -39,15 +41,34 @@ def arguments(parser: Parser) -> None:
         action="store_true",
         help="weights of matrix products as 8-bit integers: smaller and faster; scores change a little",
     )
+    parser.add_argument(
+        "--shortlist",
+        metavar="TABLE",
+        help="onnx: the training table, from which it is learned which words of the output go with which words of the "
+        "input; the runtime considers these alone: faster with a large vocabulary, outputs may change a little",
+    )
+    add_columns(parser)
 
 
 def run(args: Arguments) -> None:
     if not args.out:
         raise UserError("--out is empty; give a folder")
     out = Path(args.out)
+    if args.shortlist is not None and args.to != "onnx":
+        raise UserError(f"--shortlist: {args.to} has none; allowed: --to onnx")
+    if args.shortlist is None and args.columns is not None:
+        raise UserError("--columns: no table is read; they are those of --shortlist")
     model = load_single_model(args.model, "export")
+    engine = import_module(ENGINES[args.to])
+    more = {}
+    if args.shortlist is not None:
+        from seq2see.data.tables import locate
+        from seq2see.export.shortlist import check_shortlist
+
+        check_shortlist(model.bundle)
+        more["pairs"] = model.rows_of(locate(args.shortlist)[0], args.columns)
     with _quiet():
-        notes = import_module(ENGINES[args.to]).export(model.bundle, out, int8=args.int8)
+        notes = engine.export(model.bundle, out, int8=args.int8, **more)
     for note in notes:
         say(note)
     print(out)

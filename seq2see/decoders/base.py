@@ -273,13 +273,15 @@ class Decoder(nn.Module):
     """Generates an output while attending to a memory.
 
     features_size: the size of what its output layer sees; one_step: it has a single step and reads no symbol (labels,
-    vectors); direct: an output layer that is tied to embeddings compares them with its features themselves.
+    vectors); direct: an output layer that is tied to embeddings compares them with its features themselves;
+    embedding_deviation: the least of first embeddings that the output layer does not share.
 
     A user's own decoder has the same three constructor arguments; further ones are its options.
     """
 
     one_step: bool = False
     direct: bool = False
+    embedding_deviation: float = 0.0
     features_size: int
     looking: CrossAttention
 

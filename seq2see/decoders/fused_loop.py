@@ -120,7 +120,7 @@ def loop_kind(cells: list[Cell], attentions: Sequence[object], *, current: bool)
     scale = score.scale if isinstance(score, ScaledDot) else 1.0
     if type(cell) is LSTM:
         return LoopKind(LSTM, current, scale, attention.temperature)
-    if type(cell) is GRU and not cell.before and not cell.logistic:
+    if type(cell) is GRU and cell.loops:
         return LoopKind(GRU, current, scale, attention.temperature)
     return None
 

@@ -24,7 +24,7 @@ from seq2see.decoders.fused_loop import LoopKind
 from seq2see.decoders.output_heads import Head, SoftmaxHead
 from seq2see.decoders.records import Ready
 from seq2see.decoders.recurrent import RecurrentDecoder
-from seq2see.packed_weights import PackedWeights
+from seq2see.packed_weights import Multiplier, PackedWeights
 
 FEW_INPUTS, FEW_PLACES = 8, 32
 """When W_c is multiplied with places instead of contexts: see `FusedSteps.begin`."""
@@ -40,24 +40,29 @@ class FusedSteps:
         ((self.name, attention),) = decoder.looking.over.items()
         score, cell = cast(Attention, attention).score, decoder.first
         self._decoder, self._kind, self._head, self._ready, self._packed = decoder, kind, head, ready, packed
-        self._cell: CellLoop = GruLoop(cell.b_U) if isinstance(cell, GRU) else LstmLoop()
+        self._cell: CellLoop = GruLoop(None) if isinstance(cell, GRU) else LstmLoop()
         self._v: Tensor | None = None
-        self._by_state: list[Tensor] = [cell.U]
+        by_state: list[Tensor] = [cell.U]
         if isinstance(score, Additive):
-            self._v, self._by_state = 2 * score.v.weight[0], [cell.U, score.W_q.weight]
+            self._v, by_state = 2 * score.v.weight[0], [cell.U, score.W_q.weight]
+        self._gates, bias = len(cell.U), cell.U.new_zeros(sum(map(len, by_state)))
+        if isinstance(cell, GRU):
+            bias[self._gates - cell.size : self._gates] = cell.b_U
+        self._multiply_state = packed.multiplier(by_state, bias)
         self._by_symbol: list[Tensor] = [cell.W["y"]]
         self._by_context: list[Tensor] = [cell.W["c"]] if decoder.feeds else []
-        self._by_output: list[Tensor] = []
+        self._multiply_output: Multiplier | None = None
         biases: list[Tensor] = [cell.b]
         if head.W_o is not None and decoder.whole_output and not kind.current:
             # W_o [s; c; e] is the sum of three products, two of which are further rows of W_c c and W_y e
             sizes = [cell.size, decoder.looking.size, decoder.embedding.size]
             by_output, by_context, by_symbol = head.W_o.weight.split(sizes, dim=1)
-            self._by_output = [by_output]
+            self._multiply_output = packed.multiplier([by_output])
             self._by_context, self._by_symbol = [cell.W["c"], by_context], [cell.W["y"], by_symbol]
             biases = [cell.b, head.W_o.bias]
         self._bias, E = torch.cat(biases), decoder.embedding.weight
         self._table = None if E is None else packed.table(E, self._by_symbol, biases)
+        self._multiply_context = packed.multiplier(self._by_context) if self._by_context else None
         self._start, self._every = ready.start[0], ready.every
         prepared = ready.looks[self.name]
         self._keys, self._values = prepared.keys if self._v is None else 2 * prepared.keys, prepared.values
@@ -72,7 +77,7 @@ class FusedSteps:
         output, (batch, places, size), decoder = self._start[0], self._values.shape, self._decoder
         # where a look follows the step, the next one needs its context and U s
         current, fed = self._kind.current, decoder.feeds
-        self._product = self._packed.joint(output, self._by_state) if current else None
+        self._product = self._multiply_state(output) if current else None
         self._context = output.new_zeros(batch, size) if current and fed else None
         # W_c c_t = sum_j a_tj W_c h_j: with several hypotheses there are fewer places than contexts; with few inputs
         # reading W_c once instead of at every step saves as much
@@ -90,29 +95,29 @@ class FusedSteps:
         if not self._is_wide:
             token, forced = token[:: self._width], None if forced is None else forced[:: self._width]
         projected = self._project(token)
-        packed, product, context, gates = self._packed, self._product, self._context, len(self._by_state[0])
+        product, context, gates = self._product, self._context, self._gates
         if self._every is not None:
             projected[:, :gates] += self._every.repeat_interleave(len(token) // len(self._every), 0)
         if product is None:
-            product = packed.joint(self._state[0], self._by_state)
+            product = self._multiply_state(self._state[0])
             weights = self._look(product[:, gates:], forced)
-            context = self._mean(weights, self._values) if self._fed is None or not self._by_output else None
+            context = None if self._fed is not None and self._multiply_output else self._mean(weights, self._values)
         if self._fed is not None:
             projected += self._mean(weights, self._fed)
-        elif context is not None:
-            projected += packed.joint(context, self._by_context)
+        elif context is not None and self._multiply_context is not None:
+            projected += self._multiply_context(context)
         self._state, _ = self._cell.forward(projected[:, :gates], product[:, :gates], self._state)
         output = self._state[0]
         if self._product is not None:
-            self._product = packed.joint(output, self._by_state)
+            self._product = self._multiply_state(output)
             weights = self._look(self._product[:, gates:], forced)
             context = self._mean(weights, self._values)
             self._context = context if self._by_context else None
         if not self._is_wide:
             self._is_wide = True
             self.select(torch.arange(len(token)).repeat_interleave(self._width), None)
-        if self._by_output:
-            read = packed.joint(output, self._by_output).add_(projected[:, gates:]).tanh_()
+        if self._multiply_output is not None:
+            read = self._multiply_output(output).add_(projected[:, gates:]).tanh_()
         else:
             features = self._decoder.features_of(output, context, self._decoder.embedding(token))
             read = self._head.read_out(features, self._ready)

@@ -31,7 +31,7 @@ from seq2see.decoders.fused_loop import LoopKind, loop_kind, run_loop
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step, stack, top_output
 from seq2see.deferred_gradients import DeferredProduct, Product
 from seq2see.dropout import dropout
-from seq2see.embeddings import Embedding, OneHot
+from seq2see.embeddings import READ_BY_CELLS, Embedding, OneHot
 from seq2see.memory import Memory, repeat_rows
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
@@ -51,6 +51,7 @@ class RecurrentDecoder(Decoder):
     """
 
     Settings = RecurrentDecoderSettings
+    embedding_deviation = READ_BY_CELLS
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embed
 from seq2see.errors import UserError
 from seq2see.looks import LayoutKind
 from seq2see.memory import EncoderMap, Places, View
+from seq2see.packed_weights import PackedWeights
 from seq2see.registry import Registry
 from seq2see.settings.base import Layers, Share, Size, first_line
 from seq2see.settings.columns import ENCODERS, EncoderSettings
@@ -68,8 +69,9 @@ class Encoder(nn.Module):
     """Turns an input into places and a summary.
 
     size: the size of its places; summary_size: that of its summary; layout: how its places lie; further: what other
-    places it gives; reads: the kinds of input it can read. `forward` takes plain tensors, `read` takes them out of a
-    column of a batch, so that the model does not need to know what an input is made of.
+    places it gives; reads: the kinds of input it can read; embedding_deviation: the least standard deviation of its
+    first embeddings. `forward` takes plain tensors, `read` takes them out of a column of a batch, so that the model
+    does not need to know what an input is made of.
 
     The constructor of a user's own encoder gets those of `embedding`, `symbols` (the size of the vocabulary) and
     `channels` that it has as arguments; its other arguments are settings.
@@ -79,12 +81,15 @@ class Encoder(nn.Module):
     size: int
     summary_size: int
     layout: LayoutKind = "tokens"
+    embedding_deviation: float = 0.0
     further: Mapping[str, View] = MappingProxyType({})
 
     @classmethod
     def build(cls, settings: Any, info: InputInfo) -> Encoder:
         """The encoder for such an input: by default one that reads symbols, through an embedding."""
-        embedding = build_embedding(settings.embedding, info.symbols, vectors=info.vectors)
+        embedding = build_embedding(
+            settings.embedding, info.symbols, vectors=info.vectors, deviation=cls.embedding_deviation
+        )
         return cls(settings, symbols=info.symbols, embedding=embedding)
 
     @property
@@ -125,6 +130,10 @@ class Encoder(nn.Module):
     def read(self, column: Any, *, maps: bool = False) -> Encoded:
         """Encode a column of a batch; maps: also return the encoder's own attention, where that costs extra."""
         raise NotImplementedError
+
+    def predict(self, column: Any, packed: PackedWeights, *, maps: bool = False) -> Encoded:
+        """The same for a prediction, whose weights are packed; an encoder may have a faster way."""
+        return self.read(column, maps=maps)
 
     def equations(self) -> list[str]:
         """A headline and how places and summary are computed, line by line, for `show`.
@@ -193,7 +202,9 @@ def build_encoder(settings: EncoderSettings, info: InputInfo) -> Encoder:
         return built
     known: dict[str, Any] = {"symbols": info.symbols, "channels": info.frame_size}
     if settings.symbols is not None:
-        known["embedding"] = build_embedding(settings.symbols, info.symbols, vectors=info.vectors)
+        known["embedding"] = build_embedding(
+            settings.symbols, info.symbols, vectors=info.vectors, deviation=getattr(kind, "embedding_deviation", 0.0)
+        )
     wanted = {argument.name for argument in arguments_of(kind)}
     arguments = {name: value for name, value in known.items() if name in wanted}
     encoder: Encoder = kind(**arguments, **constructor_values(settings, keys=KEYS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from seq2see.attention import IntraAttention
-from seq2see.cells import Cell, CellSettings, build_cell, flipped, last_real
+from seq2see.cell_loops import GruLoop
+from seq2see.cells import GRU, Cell, CellSettings, build_cell, flipped, last_real
 from seq2see.deferred_gradients import DeferredCache, DeferredProduct
 from seq2see.dropout import dropout
+from seq2see.packed_weights import PackedWeights
 from seq2see.symbols import Symbol, Symbols, prefixed, symbols_of
 
 
@@ -225,6 +227,26 @@ class RecurrentLayers(nn.ModuleList):
                     weights[f"self-{number}" + (f"-{direction}" if len(runs) > 1 else "")] = looked
         return LayerOutput(states, dropout(last, self.dropout, self.training), mask, weights)
 
+    def predict(
+        self,
+        ids: Int[Tensor, "batch steps"],
+        mask: Bool[Tensor, "batch steps"],
+        E: Float[Tensor, "symbols width"],
+        packed: PackedWeights,
+    ) -> LayerOutput | None:
+        """What `forward` gives of the rows of E that belong to these symbols, faster; None where it has to go through
+        the cells themselves."""
+        layers = [[cell for cell in readers if type(cell) is GRU and cell.loops] for readers in self.readers()]
+        if self.halvings or any(len(cells) < len(DIRECTIONS) for cells in layers):
+            return None
+        if not ids.shape[1] or E.dtype != torch.float32 or E.device.type != "cpu":
+            return None
+        steps, outputs = SortedSteps(mask), None
+        for cells in layers:
+            outputs = read_both_ways(cells, steps, packed, ids if outputs is None else steps.states(outputs), E)
+        assert outputs is not None
+        return LayerOutput(steps.states(outputs), steps.last(outputs), mask)
+
     def readers(self) -> list[list[Cell | SelfAttentiveCell]]:
         """Per layer the cell that reads forwards and, if bidirectional, the one that reads backwards."""
         return [list(cast("Iterable[Cell | SelfAttentiveCell]", directions)) for directions in self]
@@ -259,6 +281,82 @@ def _read(
     if isinstance(reader, SelfAttentiveCell):
         return reader.read(states, mask, reverse=reverse)
     return *reader.read({"x": states}, mask, reverse=reverse), None
+
+
+# --- Predictions: all directions at once, with packed weights, and without padding
+
+
+class SortedSteps:
+    """The steps of two cells that read sequences from their first symbol on and from their last one, the longest
+    sequences first.
+
+    Tensors of these steps are (steps, directions, batch, ..). counts: of each step the rows that are long enough.
+    """
+
+    def __init__(self, mask: Bool[Tensor, "batch steps"]):
+        self._batch = len(mask)
+        lengths, steps = mask.sum(1), torch.arange(mask.shape[1])
+        self._order = lengths.argsort(descending=True, stable=True)
+        self._rank = self._order.argsort()
+        self._ends = (lengths - 1).clamp(min=0)[:, None]
+        self.counts: list[int] = [count for count in (lengths > steps[:, None]).sum(1).tolist() if count]
+        backwards = torch.where(steps < lengths[:, None], self._ends - steps, steps)
+        self._places = torch.stack([steps.expand_as(backwards), backwards])
+
+    def arranged(
+        self, vectors: Float[Tensor, "vectors size"], numbers: Int[Tensor, "batch length"]
+    ) -> Float[Tensor, "steps directions batch size"]:
+        """The vectors that each step reads; numbers: of the vector of each place for the first direction, that for the
+        second one follows it."""
+        both = [numbers.gather(1, place)[self._order] + way for way, place in enumerate(self._places)]
+        read = torch.stack(both).permute(2, 0, 1)
+        return vectors.index_select(0, read.flatten()).view(*read.shape, -1)
+
+    def states(self, outputs: Float[Tensor, "steps directions batch size"]) -> Float[Tensor, "batch length joined"]:
+        """The outputs of both directions at each place, joined; zeros where there was no step."""
+        return self._taken(outputs, self._places.permute(1, 2, 0))
+
+    def last(self, outputs: Float[Tensor, "steps directions batch size"]) -> Float[Tensor, "batch joined"]:
+        """The last outputs of both directions, joined; zeros of a row without symbols."""
+        return self._taken(outputs, self._ends[..., None].expand(-1, -1, len(DIRECTIONS))).squeeze(1)
+
+    def _taken(
+        self, outputs: Float[Tensor, "steps directions batch size"], steps: Int[Tensor, "batch places directions"]
+    ) -> Float[Tensor, "batch places joined"]:
+        """Of each row the outputs of these steps."""
+        ways = torch.arange(len(DIRECTIONS))
+        numbers = (steps * len(DIRECTIONS) + ways) * self._batch + self._rank[:, None, None]
+        return outputs.flatten(0, 2).index_select(0, numbers.flatten()).view(*steps.shape[:2], -1)
+
+
+def read_both_ways(
+    cells: Sequence[GRU],
+    steps: SortedSteps,
+    packed: PackedWeights,
+    inputs: Int[Tensor, "batch length"] | Float[Tensor, "batch length below"],
+    E: Float[Tensor, "symbols width"],
+) -> Float[Tensor, "steps directions batch size"]:
+    """The outputs of a GRU that reads forwards and of one that reads backwards.
+
+    inputs: what they read, or the numbers of the rows of E that they read.
+    """
+    size, gates = cells[0].size, len(cells[0].U)
+    weights, biases = [cell.W["x"] for cell in cells], list[Tensor](cell.b for cell in cells)
+    table = None if inputs.is_floating_point() else packed.table(E, weights, biases)
+    if table is None:
+        vectors = inputs if inputs.is_floating_point() else E[inputs]
+        table = packed.joint(vectors.flatten(0, 1), weights, torch.cat(biases))
+        inputs = torch.arange(len(table)).view(inputs.shape[:2])
+    projected = steps.arranged(table.view(-1, gates), inputs * len(DIRECTIONS))
+    loop = GruLoop(torch.stack([cell.b_U for cell in cells])[:, None])
+    U = packed.stacked([cell.U for cell in cells])
+    outputs = projected.new_zeros(*projected.shape[:3], size)
+    state = projected.new_zeros(*projected.shape[1:3], size)
+    for step, count in enumerate(steps.counts):
+        state = state[:, :count]
+        (state,), _ = loop.forward(projected[step, :, :count], torch.bmm(state, U), (state,))
+        outputs[step, :, :count] = state
+    return outputs
 
 
 def grid_mask(rows: int, columns: int, real: Int[Tensor, " batch"]) -> Bool[Tensor, "batch places"]:

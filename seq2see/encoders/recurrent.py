@@ -13,12 +13,13 @@ from seq2see.attention import scores
 from seq2see.attention.build import reading_scores
 from seq2see.cells import CellSettings
 from seq2see.data.batches import Sequences
-from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
+from seq2see.embeddings import READ_BY_CELLS, Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
 from seq2see.errors import nearest
 from seq2see.looks import Layout
 from seq2see.memory import EncoderMap, Places
+from seq2see.packed_weights import PackedWeights
 from seq2see.registry import Problem
 from seq2see.settings.base import or_plugin
 from seq2see.settings.columns import EncoderSettings
@@ -61,13 +62,16 @@ class RecurrentEncoder(Encoder):
     """
 
     Settings = RecurrentEncoderSettings
+    embedding_deviation = READ_BY_CELLS
 
     def __init__(
         self, settings: RecurrentEncoderSettings, *, symbols: int, embedding: Embedding | OneHot | None = None
     ):
         super().__init__()
         self.settings = settings
-        self.embedding = embedding if embedding is not None else build_embedding(settings.embedding, symbols)
+        if embedding is None:
+            embedding = build_embedding(settings.embedding, symbols, deviation=self.embedding_deviation)
+        self.embedding = embedding
         self.layers = RecurrentLayers(
             settings,
             self.embedding.size,
@@ -78,6 +82,17 @@ class RecurrentEncoder(Encoder):
 
     def read(self, column: Sequences, *, maps: bool = False) -> Encoded:
         return self(column.ids, column.mask, column.symbols, maps=maps)  # type: ignore[no-any-return]
+
+    def predict(self, column: Sequences, packed: PackedWeights, *, maps: bool = False) -> Encoded:
+        """The same in one loop for both directions, where its cells have one; a subclass that reads in its own way is
+        asked to read."""
+        if (type(self).read, type(self).forward) != (RecurrentEncoder.read, RecurrentEncoder.forward):
+            return self.read(column, maps=maps)
+        E = self.embedding.weight
+        read = None if E is None else self.layers.predict(column.ids, column.mask, E, packed)
+        if read is None:
+            return self.read(column, maps=maps)
+        return Encoded(Places(read.states, column.mask, Layout("tokens"), column.symbols), read.last)
 
     def forward(
         self,

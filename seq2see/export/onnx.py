@@ -7,7 +7,8 @@ with random inputs, written, and compared with the model on inputs of other size
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -16,12 +17,15 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from seq2see import __version__
 from seq2see.data.columns import OUTPUT
 from seq2see.data.vocabulary import SOS
+from seq2see.decoders.output_heads import SoftmaxHead
 from seq2see.decoders.records import Ready, State
 from seq2see.errors import UserError, imported
+from seq2see.export.shortlist import BIAS, SCALES, WEIGHTS, check_shortlist, learn_shortlist, output_layer
 from seq2see.files import new_folder, write_bytes
 from seq2see.looks import Layout
 from seq2see.memory import Copyable
@@ -30,25 +34,35 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import why_no_looks
 from seq2see.pipeline.weights import write_checksums
 
-FORMAT = 1
+FORMAT, SHORTLIST_FORMAT = 1, 2
 ENCODER, STEP, METADATA = "encoder.onnx", "step.onnx", "runtime.json"
 OPSET = 18
 ROWS, LENGTH, WIDTH, READ = 3, 6, 2, 4
 """Sizes of the inputs that a graph is traced with, all different: inputs, their places, hypotheses of each, and symbols
 written so far."""
+FEW = 5
+"""Symbols of the output layer in a trace with a shortlist."""
 CLOSE = 1e-4
 """How far log-probabilities and weights of a graph may be from the model's."""
 
 Columns = Mapping[str, Any]
 
 
-def export(bundle: Bundle, out: Path, *, int8: bool = False) -> list[str]:
-    """Write a folder for seq2see-runtime; int8: weights as whole numbers of 8 bits. Returns notes for the user."""
+def export(
+    bundle: Bundle, out: Path, *, int8: bool = False, pairs: Sequence[Mapping[str, str]] | None = None
+) -> list[str]:
+    """Write a folder for seq2see-runtime. Returns notes for the user.
+
+    int8: weights as whole numbers of 8 bits; pairs: rows of the training table, of which a shortlist is learned.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before onnxruntime is imported, as in the runtime
     for module in ("onnx", "onnxscript", "onnxruntime"):
         imported(module, extra="onnx")
     check_exportable(bundle)
+    if pairs is not None:
+        check_shortlist(bundle)
     with new_folder(out) as folder:
-        encoder, program, step, second = trace(bundle)
+        encoder, program, step, second = trace(bundle, shortlist=pairs is not None)
         program.save(str(folder / ENCODER))
         if second is not None:
             second.save(str(folder / STEP))
@@ -60,10 +74,21 @@ def export(bundle: Bundle, out: Path, *, int8: bool = False) -> list[str]:
         if int8:
             for graph in graphs:
                 _quantise(graph)
-            notes.append(f"int8: on random inputs they differ by up to {compare(bundle, encoder, step, folder):.1g}")
-        known = json.dumps(metadata(bundle, encoder, int8=int8), ensure_ascii=False, indent=1)
+            if pairs is not None:
+                _quantise_output_layer(folder / STEP)
+            notes.append(
+                f"int8: on random inputs they differ by up to {compare(bundle, encoder, step, folder, int8=True):.1g}"
+            )
+        files = [*graphs, *bundle.fields.save(folder), folder / METADATA]
+        if pairs is not None:
+            shortlist = learn_shortlist(bundle, pairs)
+            files += shortlist.save(folder, cast(SoftmaxHead, bundle.network.head), int8=int8)
+            notes.append(str(shortlist))
+        known = json.dumps(
+            metadata(bundle, encoder, int8=int8, shortlist=pairs is not None), ensure_ascii=False, indent=1
+        )
         write_bytes(folder / METADATA, known.encode())
-        write_checksums(folder, [*graphs, *bundle.fields.save(folder), folder / METADATA])
+        write_checksums(folder, files)
     return notes
 
 
@@ -76,16 +101,17 @@ def check_exportable(bundle: Bundle) -> None:
             raise UserError(f"{key}: {score}, a loop over the input's steps, cannot be exported; allowed: none")
 
 
-def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool) -> dict[str, Any]:
+def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool, shortlist: bool) -> dict[str, Any]:
     """What the runtime needs to know beside the graphs: how values are read, how answers are searched and written."""
     recipe, fields = bundle.recipe, bundle.fields
     columns = {name: field.settings.model_dump(mode="json") for name, field in fields.all.items()}
     output = columns.pop(OUTPUT)
     copying = fields.copying
     return {
-        "format": FORMAT,
+        "format": SHORTLIST_FORMAT if shortlist else FORMAT,
         "version": __version__,
         "int8": int8,
+        "shortlist": shortlist,
         "inputs": columns,
         "required": list(recipe.needed),
         "output": output,
@@ -119,6 +145,40 @@ def _quantise(graph: Path) -> None:
     quantization.quantize_dynamic(
         model, graph, op_types_to_quantize=["MatMul"], per_channel=True, weight_type=quantization.QuantType.QInt8
     )
+
+
+def _quantise_output_layer(graph: Path) -> None:
+    """Let the graph of a step multiply an output layer of 8 bits: weights (width, symbols), and a scale per symbol."""
+    onnx = imported("onnx", extra="onnx")
+    model = onnx.load(str(graph))
+    nodes = model.graph.node
+    transposed = next(node for node in nodes if WEIGHTS in node.input)
+    product = next(node for node in nodes if transposed.output[0] in node.input)
+    added = next(node for node in nodes if BIAS in node.input)
+    if [node.op_type for node in (transposed, product, added)] != ["Transpose", "MatMul", "Add"]:
+        raise UserError(
+            "--int8 --shortlist: this version of torch writes the output layer in another way; leave one out"
+        )
+    inputs = [product.input[0], WEIGHTS, SCALES, "", BIAS]
+    quantised = onnx.helper.make_node(
+        "DynamicQuantizeMatMul", inputs, list(added.output), name="output_layer", domain="com.microsoft"
+    )
+    place = list(nodes).index(added)
+    kept = [node for node in nodes if node not in (transposed, product, added)]
+    kept.insert(place - 2, quantised)
+    del nodes[:]
+    nodes.extend(kept)
+    inputs_by_name = {each.name: each for each in model.graph.input}
+    width, symbols = reversed(inputs_by_name[WEIGHTS].type.tensor_type.shape.dim)
+    shape = [width.dim_value, symbols.dim_param]
+    types = onnx.TensorProto
+    for name, kind, sizes in ((WEIGHTS, types.INT8, shape), (SCALES, types.FLOAT, shape[1:])):
+        if name in inputs_by_name:
+            model.graph.input.remove(inputs_by_name[name])
+        model.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, sizes))
+    if not any(each.domain == "com.microsoft" for each in model.opset_import):
+        model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    onnx.save(model, str(graph))
 
 
 # ---------------------------------------------------------------- what is traced
@@ -187,13 +247,15 @@ class StepGraph(nn.Module):
     """One step: tokens (batch, width), the number of the step, and what the encoder's graph gives -> log P of every
     symbol (batch * width, symbols), the next state, and the weights of its looks.
 
-    Tensors of the state have the axes (batch, width, ...).
+    Tensors of the state have the axes (batch, width, ...). shortlist: V and c of the output layer are inputs too, so
+    that the runtime can leave out rows of them; log P is then of the symbols of these rows, among themselves.
     """
 
-    def __init__(self, encoder: EncoderGraph):
+    def __init__(self, encoder: EncoderGraph, *, shortlist: bool = False):
         super().__init__()
-        self._encoder = (encoder,)
+        self._encoder, self.shortlist = (encoder,), shortlist
         self.inputs = [name for name in encoder.names if not name.startswith(("map/", "ctc/"))]
+        self.inputs += [WEIGHTS, BIAS] if shortlist else []
         self.names: list[str] = []
 
     @property
@@ -213,7 +275,12 @@ class StepGraph(nn.Module):
         state = State.from_tensors(rows, width=width, position=number)
         step = network.step(ready, state, token.flatten())
         after = {f"state/{name}": part.unflatten(0, (batch, width)) for name, part in step.state.tensors().items()}
-        outputs = {"log_probs": network.log_probs(step, ready), **after, **_weights(step)}
+        if self.shortlist:
+            read = cast(SoftmaxHead, network.head).read_out(step.features)
+            log_probs = torch.log_softmax(linear(read, known[WEIGHTS], known[BIAS]), dim=-1)
+        else:
+            log_probs = network.log_probs(step, ready)
+        outputs = {"log_probs": log_probs, **after, **_weights(step)}
         self.names = list(outputs)
         return tuple(outputs.values())
 
@@ -271,7 +338,7 @@ def random_columns(bundle: Bundle, rows: int, length: int, seed: int) -> dict[st
 # ---------------------------------------------------------------- graphs
 
 
-def trace(bundle: Bundle) -> tuple[EncoderGraph, Any, StepGraph | None, Any]:
+def trace(bundle: Bundle, *, shortlist: bool = False) -> tuple[EncoderGraph, Any, StepGraph | None, Any]:
     """Both graphs with their ONNX programs; a decoder of one step has no second one."""
     first, other = (
         random_columns(bundle, rows, length, 1) for rows, length in ((ROWS, LENGTH), (ROWS + 2, LENGTH + 3))
@@ -284,7 +351,13 @@ def trace(bundle: Bundle) -> tuple[EncoderGraph, Any, StepGraph | None, Any]:
     program = _program(encoder, tuple(inputs.values()), (shapes,), list(inputs), encoder.names)
     if bundle.network.decoder.one_step:
         return encoder, program, None, None
-    step = StepGraph(encoder)
+    step = StepGraph(encoder, shortlist=shortlist)
+    if shortlist:
+        head = cast(SoftmaxHead, bundle.network.head)
+        outputs, apart = (
+            each | {WEIGHTS: head.V.detach()[:few], BIAS: head.c.detach()[:few]}
+            for each, few in ((outputs, FEW), (apart, FEW + 2))
+        )
     known = {name: _wide(name, outputs[name], WIDTH, READ) for name in step.inputs}
     others = {name: _wide(name, apart[name], WIDTH + 1, READ + 3) for name in step.inputs}
     token, position = torch.full((ROWS, WIDTH), SOS), torch.tensor(READ)
@@ -319,7 +392,7 @@ def _free(part: Tensor, other: Tensor) -> dict[int, Any]:
 def _program(
     graph: nn.Module, arguments: tuple[Tensor, ...], shapes: Any, inputs: list[str], outputs: list[str]
 ) -> Any:
-    """The graph as ONNX, without inputs that it has no use for."""
+    """The graph as ONNX, without inputs that it has no use for, and without paths of this machine's files."""
     with torch.no_grad():
         program = torch.onnx.export(
             graph.eval(),
@@ -335,6 +408,8 @@ def _program(
     made = cast(Any, program).model.graph
     for value in [each for each in made.inputs if not each.uses() and each not in made.outputs]:
         made.inputs.remove(value)
+    for node in made.all_nodes():
+        node.metadata_props.clear()
     return program
 
 
@@ -345,7 +420,9 @@ TRIED = ((2, LENGTH + 4, 3), (1, 3, 1))
 STEPS = 3
 
 
-def compare(bundle: Bundle, encoder: EncoderGraph, step: StepGraph | None, folder: Path) -> float:
+def compare(
+    bundle: Bundle, encoder: EncoderGraph, step: StepGraph | None, folder: Path, *, int8: bool = False
+) -> float:
     """The largest difference between the written graphs and the model, on random inputs of other sizes."""
     encode = session(folder / ENCODER)
     advance = None if step is None else session(folder / STEP)
@@ -360,8 +437,13 @@ def compare(bundle: Bundle, encoder: EncoderGraph, step: StepGraph | None, folde
             worst = max(worst, _apart(wanted, found))
             if advance is None or step is None:
                 continue
+            if step.shortlist:
+                head = cast(SoftmaxHead, bundle.network.head)
+                wanted |= {WEIGHTS: head.V.detach(), BIAS: head.c.detach()}
+                found |= output_layer(head, int8=int8)
             own = {name: _repeated(name, wanted[name], width) for name in step.inputs}
-            theirs = {name: _repeated(name, torch.from_numpy(found[name]), width) for name in step.inputs}
+            taken = [*step.inputs, SCALES] if SCALES in found else step.inputs
+            theirs = {name: _repeated(name, torch.from_numpy(found[name]), width) for name in taken}
             for number in range(STEPS):
                 token = torch.full((rows, width), SOS + 2 * bool(number))
                 position = torch.tensor(number)
@@ -369,7 +451,7 @@ def compare(bundle: Bundle, encoder: EncoderGraph, step: StepGraph | None, folde
                 feed = {
                     "token": token.numpy(),
                     "position": position.numpy(),
-                    **{k: v.numpy() for k, v in theirs.items()},
+                    **_arrays(theirs),
                 }
                 given = dict(zip(step.names, run(advance, feed), strict=True))
                 worst = max(worst, _apart(made, given))
@@ -403,6 +485,10 @@ def _as_traced(name: str, tensor: Tensor, inputs: Mapping[str, Tensor]) -> Tenso
 
 def _repeated(name: str, part: Tensor, width: int) -> Tensor:
     return part[:, None].expand(part.shape[0], width, *part.shape[1:]).clone() if _carried(name) else part
+
+
+def _arrays(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def _apart(wanted: Mapping[str, Tensor], found: Mapping[str, Any]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -85,6 +86,36 @@ class Evaluation:
     predictions: list[Prediction]
 
 
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """What an evaluation does with which rows: it searches for the outputs of `questions` where `searched`, scores the
+    outputs of `chosen` where `scored`, and aligns `aligned`."""
+
+    questions: list[Question]
+    chosen: list[Row]
+    searched: bool
+    scored: bool
+    aligned: list[Row]
+
+    @property
+    def work(self) -> int:
+        """Rows that go through the model, each as often as it does."""
+        return self.searched * len(self.questions) + self.scored * len(self.chosen) + len(self.aligned)
+
+
+def plan_evaluation(recipe: Recipe, rows: Sequence[Row], names: Sequence[str], *, most: int) -> EvaluationPlan:
+    """The plan of `evaluate_model` for metrics by these names, of a recipe that does not read a stream."""
+    questions = choose_questions(rows, most)
+    chosen = [rows[number] for question in questions for number in question.rows]
+    return EvaluationPlan(
+        questions,
+        chosen,
+        searched=any(name not in (PERPLEXITY, AER) for name in names),
+        scored=not recipe.output.one_step or PERPLEXITY in names,
+        aligned=rows_with_links(chosen),
+    )
+
+
 def evaluate_model(
     bundles: Sequence[Bundle],
     rows: Sequence[Row],
@@ -95,33 +126,38 @@ def evaluate_model(
     positions: bool = False,
     metrics: Sequence[str] | None = None,
     progress: Progress | None = None,
+    scoring: AbstractContextManager[object] | None = None,
 ) -> Evaluation:
     """Measure a model (or an ensemble) on rows; rows with equal inputs are references of each other.
 
-    most: at most so many distinct inputs (0: all); bins: of input lengths; positions: with recall by position. The
-    perplexity of text and the alignment error rate of rows with known links are always measured.
+    most: at most so many distinct inputs (0: all); bins: of input lengths; positions: with recall by position; scoring:
+    a context in which given outputs are scored (the precision of training). The perplexity of text and the alignment
+    error rate of rows with known links are always measured.
     """
     bundle = bundles[0]
     recipe = bundle.recipe
     names = list(metrics) if metrics is not None else metrics_of(recipe)
     check_metrics(names, recipe)
+    scoring = nullcontext() if scoring is None else scoring
     if recipe.data.stream:
-        return Evaluation(_stream_report(bundles, rows, _counter(progress, "symbols scored")), [], [])
-    questions = choose_questions(rows, most)
-    chosen = [rows[number] for question in questions for number in question.rows]
-    of_outputs = [name for name in names if name not in (PERPLEXITY, AER)]
+        with scoring:
+            return Evaluation(_stream_report(bundles, rows, _counter(progress, "symbols scored")), [], [])
+    plan = plan_evaluation(recipe, rows, names, most=most)
+    questions, chosen = plan.questions, plan.chosen
     predictions: list[Prediction] = []
     report = Report(len(chosen), {})
-    if of_outputs:
+    if plan.searched:
         options = enough_hypotheses(options if options is not None else options_of(recipe), names)
         inputs = [question.inputs for question in questions]
         predictions = predict(bundles, inputs, options, on_progress=_counter(progress, "inputs answered"))
         measured = metric_rows(bundle, questions, predictions)
+        of_outputs = [name for name in names if name not in (PERPLEXITY, AER)]
         report = evaluate(of_outputs, measured, baselines=bundle.baselines, bins=bins, positions=positions)
-    if not recipe.output.one_step or PERPLEXITY in names:
-        report = report.join(_perplexity_report(bundles, chosen, _counter(progress, "outputs scored")))
-    if AER in names or rows_with_links(chosen):
-        report = report.join(_aligned_report(bundles, rows_with_links(chosen), _counter(progress, "outputs aligned")))
+    if plan.scored:
+        with scoring:
+            report = report.join(_perplexity_report(bundles, chosen, _counter(progress, "outputs scored")))
+    if AER in names or plan.aligned:
+        report = report.join(_aligned_report(bundles, plan.aligned, _counter(progress, "outputs aligned")))
     ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, AER] if name in report.metrics}
     distinct = len(questions) if recipe.inputs else None
     return Evaluation(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)

@@ -120,6 +120,8 @@ def predict(
     """
     first = bundles[0]
     check_ensemble(bundles)
+    for bundle in bundles:
+        bundle.packed.refresh()
     replace_unknown = first.recipe.search.replace_unknown if replace_unknown is None else replace_unknown
     predictions: list[Prediction | None] = [None] * len(rows)
     rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]

@@ -89,9 +89,17 @@ class TrainingSettings(Settings):
     minutes: Annotated[float, Field(ge=0)] = Field(
         0.0, description="of training; 0: no limit; otherwise rules the schedule too"
     )
-    patience: Count = Field(0, description="stop after so many reports without a better one; 0: never")
+    patience: Count = Field(
+        0,
+        description="stop after so many reports without a better one (after so many epochs, where there are fewer "
+        "reports than epochs); 0: never",
+    )
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
-    report_every: Count = Field(0, description="updates between reports; 0: once per epoch (at most every 2,000)")
+    report_every: Count = Field(
+        0,
+        description="updates between reports; 0: once per epoch, or after several where a report would take more than "
+        "a twentieth of the time (by its rows beside those of train), and at the latest after 2,000 updates",
+    )
     checkpoint_every: Positive = Field(1000, description="updates between checkpoints")
     checkpoint_seconds: Annotated[float, Field(ge=0)] = Field(
         60.0,

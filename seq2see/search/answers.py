@@ -44,11 +44,10 @@ class AnswerWriter:
             looks.outputs = symbols
         if alone and self.hard:
             looks.chosen = self._chosen(looks)
-        tokens = []
+        every = self.vocabulary.decode([i for others in hypothesis.runners_up for i, _ in others], hypothesis.words)
+        names, tokens = iter(every), []
         for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True):
-            names = self.vocabulary.decode([i for i, _ in others], hypothesis.words)
-            likely = [(name, share) for name, (_, share) in zip(names, others, strict=True)]
-            tokens.append(Token(symbol, math.exp(log_prob), likely))
+            tokens.append(Token(symbol, math.exp(log_prob), [(next(names), share) for _, share in others]))
         looks.probabilities = [token.probability for token in tokens]
         text = self.text_of(symbols, hypothesis.ids)
         return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)

@@ -14,7 +14,7 @@ from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Coverage, Endings, History, best_attainable, normalised
 from seq2see.search.options import SearchOptions
 from seq2see.search.stepper import Stepper, step_top
-from seq2see.search.top import Likeliest, likeliest
+from seq2see.search.top import Likeliest, likeliest, pick
 
 
 class BestOutputs:
@@ -34,7 +34,7 @@ class BestOutputs:
         both = np.concatenate([self.scores[inputs], scores], axis=1)
         order = np.argsort(-both, axis=1, kind="stable")[:, : self.scores.shape[1]]
         numbers = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-        self.scores[inputs] = np.take_along_axis(both, order, 1)
+        self.scores[inputs] = pick(both, order)
         self._steps[inputs] = _merge(self._steps[inputs], np.full_like(numbers, step), order)
         self._candidates[inputs] = _merge(self._candidates[inputs], numbers, order)
 
@@ -46,7 +46,7 @@ class BestOutputs:
 
 
 def _merge(old: ndarray, new: ndarray, order: ndarray) -> ndarray:
-    return np.take_along_axis(np.concatenate([old, new], axis=1), order, 1)
+    return pick(np.concatenate([old, new], axis=1), order)
 
 
 def finished(
@@ -106,7 +106,7 @@ def continuations(
         each, ids = likeliest(log_probs, runners_up), np.broadcast_to(np.arange(log_probs.shape[1]), log_probs.shape)
         free = allowed.forbid(log_probs.reshape(*live.shape, -1).copy(), step, inputs)
     best = likeliest((live[..., None] + free).reshape(len(live), -1), 2 * slots)
-    symbols, own = (np.take_along_axis(part.reshape(len(live), -1), best.ids, 1) for part in (ids, log_probs))
+    symbols, own = (pick(part.reshape(len(live), -1), best.ids) for part in (ids, log_probs))
     return Continuations(symbols, best.ids // ids.shape[1], own, best.log_probs, each.first(runners_up), looks)
 
 
@@ -140,14 +140,16 @@ def beam_search(
             forced=oracle.at(step, inputs, width=width),
         )
         symbols, values, parents = found.symbols, found.totals, found.parents
-        penalty = np.broadcast_to(coverage.look(found.looks, inputs), (len(inputs), width))
-        scores = normalised(values, step + 1, options) + np.take_along_axis(penalty, parents, 1)
+        penalty = coverage.look(found.looks, inputs)
+        scores = normalised(values, step + 1, options)
+        scores = scores if penalty is None else scores + pick(penalty, parents)
 
-        ends = (symbols == EOS) & (np.arange(symbols.shape[1]) < width)
-        done.add(inputs, np.where(ends, scores, -np.inf), step=step)
-        count = count + (ends & np.isfinite(values)).sum(1)
-        carried = np.argsort(symbols == EOS, axis=1, kind="stable")[:, :width]
-        live = np.take_along_axis(values, carried, 1)
+        ends = symbols == EOS
+        carried = np.argsort(ends, axis=1, kind="stable")[:, :width]
+        live = pick(values, carried)
+        ended = ends[:, :width] & (values[:, :width] > -np.inf)
+        done.add(inputs, np.where(ended, scores[:, :width], -np.inf), step=step)
+        count = count + ended.sum(1)
         history.add(
             inputs,
             tokens=symbols,
@@ -159,13 +161,13 @@ def beam_search(
         )
 
         if step == options.max_length - 1:
-            cut.add(inputs, np.where(symbols == EOS, -np.inf, scores), step=step)
+            cut.add(inputs, np.where(ends, -np.inf, scores), step=step)
         going = ~finished(live[:, 0], done.scores[inputs], count, options, length=step + 1)
         if not going.any():
             break
-        rows = np.arange(len(inputs))[:, None] * width + np.take_along_axis(parents, carried, 1)
+        rows = np.arange(len(inputs))[:, None] * width + pick(parents, carried)
         stepper.select(rows[going].reshape(-1), np.flatnonzero(going))
         coverage.select(rows[going].reshape(-1))
-        tokens = np.take_along_axis(symbols, carried, 1)[going].reshape(-1)
+        tokens = pick(symbols, carried)[going].reshape(-1)
         inputs, live, count = inputs[going], live[going], count[going]
     return Endings.joined([done.endings(finished=True), cut.endings(finished=False)])

@@ -12,7 +12,7 @@ from seq2see.data.vocabulary import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Endings, History
 from seq2see.search.stepper import Stepper, step_top
-from seq2see.search.top import likeliest
+from seq2see.search.top import likeliest, pick
 
 Choose = Callable[[ndarray, int, ndarray], ndarray]
 """(log_probs (inputs, width, symbols), -inf where forbidden; step; numbers of the inputs) -> ids (inputs, width)."""
@@ -36,6 +36,7 @@ def search_greedily(
     inputs, slots = np.arange(history.rows), np.arange(width)
     ends = np.full((history.rows, width), max_length)
     tokens = np.full(history.rows * width, SOS)
+    every = np.tile(slots, (history.rows, 1))
     stepper.begin(width)
     for step in range(max_length):
         forced = oracle.at(step, inputs, width=width)
@@ -43,14 +44,14 @@ def search_greedily(
             never = allowed.never(step)
             best, looks = step_top(stepper, tokens, max(history.runners_up, 1) + len(never), forced)
             at = best.without(never).argmax(1)[:, None]
-            chosen, values = (np.take_along_axis(part, at, 1).reshape(-1, width) for part in (best.ids, best.log_probs))
+            chosen, values = (pick(part, at).reshape(-1, width) for part in (best.ids, best.log_probs))
         else:
             raw, looks = stepper.step(tokens, forced)
             best, log_probs = likeliest(raw, history.runners_up), raw.reshape(len(inputs), width, -1)
             rest = allowed.forbid(log_probs.copy(), step, inputs)
             chosen = rest.argmax(-1) if choose is None else choose(rest, step, inputs)
             values = np.take_along_axis(log_probs, chosen[..., None], 2)[..., 0]
-        parents = np.broadcast_to(slots, chosen.shape)
+        parents = every[: len(inputs)]
         history.add(
             inputs,
             tokens=chosen,
@@ -60,12 +61,16 @@ def search_greedily(
             likeliest=best.first(history.runners_up),
             looks=looks,
         )
-        ends[inputs] = np.where(chosen == EOS, np.minimum(ends[inputs], step), ends[inputs])
+        tokens = chosen.reshape(-1)
+        ended = chosen == EOS
+        if not ended.any():
+            continue
+        ends[inputs] = np.where(ended, np.minimum(ends[inputs], step), ends[inputs])
         going = (ends[inputs] > step).any(1)
         if not going.any():
             break
-        tokens = chosen[going].reshape(-1)
         if not going.all():
+            tokens = chosen[going].reshape(-1)
             kept = np.flatnonzero(going)
             stepper.select((kept[:, None] * width + slots).reshape(-1), kept)
             inputs = inputs[going]

@@ -259,10 +259,11 @@ class Coverage:
 
     def look(
         self, looks: Mapping[str, Float[ndarray, "rows *heads _"]], inputs: Int[ndarray, " inputs"]
-    ) -> Float[ndarray, "inputs slots"] | float:
-        """Add the looks of a step (the mean over heads) and return the penalty of each hypothesis, 0 or below."""
+    ) -> Float[ndarray, "inputs slots"] | None:
+        """Add the looks of a step (the mean over heads) and return the penalty of each hypothesis, 0 or below; None:
+        there is none."""
         if self._options.coverage_penalty == 0:
-            return 0.0
+            return None
         for name in self._masks:
             weights = looks[name] if looks[name].ndim == 2 else looks[name].mean(1)
             now = weights.reshape(len(inputs), -1, weights.shape[-1])

@@ -54,8 +54,6 @@ class ModelStepper:
         self._models = [model for model, _ in sources]
         self._apart = maps and len(sources) == 1
         weights: Sequence[PackedWeights | None] = packed or [None] * len(sources)
-        for own in packed or ():
-            own.refresh()
         self._ready = [
             model.ready(inputs, rows, maps=self._apart, packed=own)
             for (model, inputs), own in zip(sources, weights, strict=True)
@@ -113,7 +111,10 @@ class ModelStepper:
         if np.isnan(values).any():
             raise UserError(DAMAGED)
         times = len(tokens) // len(ids)
-        return best_first(ids.repeat(times, 0), values.clip(min=LEAST).repeat(times, 0)), _repeated(looks, times)
+        best = best_first(ids, np.maximum(values, LEAST))
+        if times > 1:
+            best = Likeliest(best.ids.repeat(times, 0), best.log_probs.repeat(times, 0))
+        return best, _repeated(looks, times)
 
     def _step_fused(
         self,
@@ -217,7 +218,7 @@ def _repeated(looks: dict[str, ndarray], times: int) -> dict[str, ndarray]:
 
 
 def _array(tensor: Tensor) -> ndarray:
-    array: ndarray = tensor.cpu().numpy()
+    array: ndarray = tensor.numpy() if tensor.device.type == "cpu" else tensor.cpu().numpy()
     return array
 
 

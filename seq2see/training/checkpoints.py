@@ -63,6 +63,7 @@ class TrainingState:
     best_update: int = 0
     stale: int = 0
     reported: int = 0
+    reported_seconds: float = 0.0
     kept: list[list[float]] = field(default_factory=list)
     skipped: int = 0
     skipped_in_a_row: int = 0

@@ -1,8 +1,10 @@
-"""Reports of a run: metrics.jsonl, listeners (the progress display, TensorBoard), sample outputs and example rows."""
+"""Reports of a run: when they come, metrics.jsonl, listeners (the progress display, TensorBoard), sample outputs and
+example rows."""
 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -20,6 +22,7 @@ from seq2see.looks import Prediction
 from seq2see.modalities.video import BACKWARDS
 from seq2see.progress import REFRESH_SECONDS, StatusLine, remaining
 from seq2see.recipe import Recipe
+from seq2see.recipe.schema import TrainingSettings
 
 METRICS = "metrics.jsonl"
 
@@ -66,6 +69,43 @@ class UpdateStatus:
     loss: float
     speed: float
     unit: str
+
+
+# ---------------------------------------------------------------- when reports come
+
+MOST_UPDATES_BETWEEN_REPORTS = 2000
+LARGEST_SHARE = 0.05
+"""Of a run's time, for reports that are planned by epochs."""
+PASS_COST = 0.6
+"""Of searching for or scoring a dev row, beside training on a row: it was measured as 0.4 to 0.8."""
+FEWEST_REPORTS = 8
+"""Of a run, whatever they cost: fewer could not tell which weights are best."""
+
+
+def epochs_between_reports(settings: TrainingSettings, *, trained: int, evaluated: int, batches: int) -> int:
+    """Epochs from one report to the next, such that reports take at most about a twentieth of the run.
+
+    trained: rows of an epoch; evaluated: dev rows of a report, those that are searched for and scored twice; batches:
+    of an epoch. These are counted and not timed, so that a run reports at the same updates on any machine, and after
+    it was resumed.
+
+    >>> epochs_between_reports(TrainingSettings(epochs=40), trained=1600, evaluated=160, batches=50)
+    2
+    >>> epochs_between_reports(TrainingSettings(epochs=40), trained=1600, evaluated=1600, batches=50)
+    5
+    """
+    if settings.schedule == "plateau":  # which halves the rate after reports
+        return 1
+    planned = math.ceil(PASS_COST * evaluated / (LARGEST_SHARE * max(trained, 1)))
+    planned = min(planned, MOST_UPDATES_BETWEEN_REPORTS // max(batches, 1))
+    if settings.epochs:
+        planned = min(planned, settings.epochs // FEWEST_REPORTS)
+    if settings.updates:
+        planned = min(planned, settings.updates // (FEWEST_REPORTS * max(batches, 1)))
+    return max(planned, 1)
+
+
+# ---------------------------------------------------------------- listeners
 
 
 class Listener(Protocol):

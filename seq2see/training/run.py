@@ -24,8 +24,8 @@ from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.modalities.files import MediaField
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, meta_network, saved_recipe, vocabulary_sizes
-from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.evaluator import evaluate_model, report_metrics
+from seq2see.pipeline.dataset import Dataset, Stream
+from seq2see.pipeline.evaluator import evaluate_model, plan_evaluation, report_metrics
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.frozen_features import store_features
 from seq2see.pipeline.predictor import options_of, predict
@@ -46,7 +46,16 @@ from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.fine_tuning import initial_weights
-from seq2see.training.reports import METRICS, Listener, Report, TensorBoard, samples_of, write_examples
+from seq2see.training.optimizer import autocast
+from seq2see.training.reports import (
+    METRICS,
+    Listener,
+    Report,
+    TensorBoard,
+    epochs_between_reports,
+    samples_of,
+    write_examples,
+)
 from seq2see.training.trainer import Trainer
 
 SPEED_SECONDS = 10.0
@@ -216,18 +225,21 @@ def _train(
     if not resume or recipe != saved_recipe(folder) or RECIPE in changed_files(folder):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
-    for message in [*notes(recipe), *corpus.notes, *bundle.notes]:
+    feed = _feed(corpus, recipe)
+    report_epochs, planned = _plan_reports(corpus, feed, measured)
+    for message in [*notes(recipe), *corpus.notes, *bundle.notes, *planned]:
         for listener in listeners:
             listener.on_message(message)
     trainer = Trainer(
         bundle,
-        _feed(corpus, recipe),
+        feed,
         lambda bundle: dev_report(bundle, corpus.dev, measured),
         metric=metric,
         folder=folder,
         listeners=listeners,
         prepare=partial(_prepare, bundle, corpus),
         film=Film(bundle, corpus.dev, folder=folder) if settings.film else None,
+        report_epochs=report_epochs,
     )
     if checkpoint is not None:
         trainer.restore(checkpoint, damaged)
@@ -250,14 +262,22 @@ def seed_everything(seed: int) -> None:
 
 
 def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> Report:
-    """Metrics and samples on the dev rows, by greedy search, which is enough to follow a run."""
+    """Metrics and samples on the dev rows, by greedy search, which is enough to follow a run; perplexity under the
+    precision of training."""
     settings = bundle.recipe.training
     text = not bundle.recipe.output.one_step
     options = options_of(bundle.recipe, beam=1 if text else None)
-    evaluation = evaluate_model([bundle], rows, options=options, most=settings.dev_rows, metrics=metrics)
+    evaluation = evaluate_model(
+        [bundle],
+        rows,
+        options=options,
+        most=settings.dev_rows,
+        metrics=metrics,
+        scoring=autocast(settings.precision, bundle.device),
+    )
     few = slice(settings.samples if evaluation.predictions else 0)
     samples = samples_of(bundle.recipe, evaluation.questions[few], evaluation.predictions[few], metrics=metrics)
-    if not evaluation.predictions and text and settings.samples:
+    if not bundle.recipe.inputs and text and settings.samples:
         samples = [{"input": "", "output": sample.text or "", "reference": ""} for sample in _sample(bundle)]
     report = evaluation.report
     assigned = assign(bundle.baselines, list(report.metrics))
@@ -302,6 +322,24 @@ def _feed(corpus: Corpus, recipe: Recipe) -> Feed:
     if isinstance(corpus.train, Dataset):
         return RowFeed(corpus.train, recipe.training)
     return StreamFeed(corpus.train, recipe.training)
+
+
+def _plan_reports(corpus: Corpus, feed: Feed, metrics: Sequence[str]) -> tuple[int, list[str]]:
+    """(epochs from one report to the next, a note where these are several). The recipe's own number of updates comes
+    first."""
+    recipe, settings = corpus.recipe, corpus.recipe.training
+    if settings.report_every:
+        return 1, []
+    if isinstance(corpus.train, Stream):
+        evaluated = len(Stream.build(corpus.fields.text_output, [row[OUTPUT] for row in corpus.dev]))
+    else:
+        evaluated = plan_evaluation(recipe, corpus.dev, metrics, most=settings.dev_rows).work
+    epochs = epochs_between_reports(
+        settings, trained=len(corpus.train), evaluated=evaluated, batches=feed.batches(epoch=0)
+    )
+    if epochs == 1:
+        return 1, []
+    return epochs, [f"a report every {epochs} epochs, as dev is large beside train (training.report_every: in updates)"]
 
 
 def _clear(folder: Path) -> None:

@@ -50,9 +50,15 @@ from seq2see.training.optimizer import (
     restore_optimizer,
     share_done,
 )
-from seq2see.training.reports import Journal, Listener, Report, UpdateStatus
+from seq2see.training.reports import (
+    FEWEST_REPORTS,
+    MOST_UPDATES_BETWEEN_REPORTS,
+    Journal,
+    Listener,
+    Report,
+    UpdateStatus,
+)
 
-MOST_UPDATES_BETWEEN_REPORTS = 2000
 TRIM_EVERY = 25
 """Updates after which free memory is given back."""
 PRIMITIVES = 256
@@ -66,7 +72,8 @@ class Trainer:
 
     evaluate: measures the model on the dev rows (metrics, baseline, samples); metric: the one that selects the best
     model; prepare: called before the first update, once the weights are there, with a function that takes messages;
-    film: records the attention of some examples on the way.
+    film: records the attention of some examples on the way; report_epochs: from one report to the next, where
+    `training.report_every` is 0.
     """
 
     def __init__(
@@ -80,8 +87,9 @@ class Trainer:
         listeners: Sequence[Listener] = (),
         prepare: Callable[[Callable[[str], None]], None] | None = None,
         film: Film | None = None,
+        report_epochs: int = 1,
     ):
-        self.prepare, self.film = prepare, film
+        self.prepare, self.film, self.report_epochs = prepare, film, report_epochs
         self.bundle, self.feed, self.evaluate, self.metric = bundle, feed, evaluate, metric
         self.folder, self.listeners = folder, list(listeners)
         self.settings = bundle.recipe.training
@@ -272,7 +280,7 @@ class Trainer:
         report.objective = dict(state.objective)
         report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
         state.loss_total = state.loss_count = 0.0
-        state.reported = state.updates
+        state.reported, state.reported_seconds = state.updates, state.seconds
         self._keep_if_best(report)
         self.journal.write(report)
         for listener in self.listeners:
@@ -307,7 +315,7 @@ class Trainer:
             state.best, state.best_update, state.stale = value, state.updates, 0
             write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
         else:
-            state.stale += 1
+            state.stale += self._stands_for()
             if settings.schedule == "plateau":
                 state.rate = max(state.rate / 2, settings.floor)
         if settings.average > 1:
@@ -321,7 +329,9 @@ class Trainer:
             )
         if self._out_of_patience():
             state.finished = True
-            self._say(f"no better {self.metric} in {counted(state.stale, 'report')}: stopped early")
+            single = self._stands_for() == 1
+            since = f"in {counted(state.stale, 'report')}" if single else f"since update {state.best_update:,}"
+            self._say(f"no better {self.metric} {since}: stopped early")
 
     def _finish(self) -> None:
         """Load the best weights, or the mean of the best ones where that is better."""
@@ -392,7 +402,19 @@ class Trainer:
         every, state = self.settings.report_every, self.state
         if every:
             return state.updates % every == 0
-        return epoch_ended or state.updates - state.reported >= MOST_UPDATES_BETWEEN_REPORTS
+        planned = epoch_ended and (state.epoch % self.report_epochs == 0 or self._late())
+        return planned or state.updates - state.reported >= MOST_UPDATES_BETWEEN_REPORTS
+
+    def _late(self) -> bool:
+        """Whether a run that ends by the clock would else have too few reports."""
+        waited = self.state.seconds - self.state.reported_seconds
+        return bool(self.settings.minutes) and waited >= 60 * self.settings.minutes / FEWEST_REPORTS
+
+    def _stands_for(self) -> int:
+        """What a report counts for the patience: 1, or the epochs since the one before where it is planned by them, but
+        no more than half: a single report says too little to end a run."""
+        half = -(-self.settings.patience // 2)
+        return 1 if self.settings.report_every else max(1, min(self.report_epochs, half))
 
     def _tick(self) -> None:
         now = time.perf_counter()

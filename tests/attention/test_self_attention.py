@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from seq2see.attention import SelfAttention, self_attention
 from seq2see.errors import UserError
@@ -72,16 +75,36 @@ def test_one_product_and_single_ones_are_the_same() -> None:
         torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
 
 
-def test_short_and_long_texts_are_looked_at_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With weights that are kept for the way back, and by the kernel that computes them again."""
-    made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
+def test_kept_weights_are_those_of_the_fused_kernel() -> None:
+    """In single precision, where both can be told apart from a rounding."""
+    queries, keys, values = (torch.randn(3, 2, 5, 4, requires_grad=True) for _ in range(3))
+    visible = (MASK | ~MASK.any(-1, keepdim=True))[:, None, None]
     found = []
-    for few in (self_attention.FEW, 0):
-        monkeypatch.setattr(self_attention, "FEW", few)
-        contexts, _ = made(*made.project(states), mask=MASK[:, None])
-        found.append((contexts, *torch.autograd.grad(contexts.square().sum(), [states, made.W_q.weight])))
-    for short, long in zip(*found, strict=True):
-        torch.testing.assert_close(short, long, atol=1e-5, rtol=1e-4)
+    for means in (self_attention.kept_weights, scaled_dot_product_attention):
+        contexts = means(queries, keys, values, visible)
+        found.append((contexts, *torch.autograd.grad(contexts.square().sum(), [queries, keys, values])))
+    for kept, fused in zip(*found, strict=True):
+        torch.testing.assert_close(kept, fused, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("few", "kept"), [(25, True), (24, False)])
+def test_weights_are_kept_of_short_texts_in_bfloat16(monkeypatch: pytest.MonkeyPatch, few: int, kept: bool) -> None:
+    calls = []
+
+    def spy(*given: Any) -> Tensor:
+        calls.append(given)
+        return kept_weights(*given)
+
+    kept_weights = self_attention.kept_weights
+    monkeypatch.setattr(self_attention, "kept_weights", spy)
+    monkeypatch.setattr(self_attention, "FEW", few)
+    made, states = ours(), torch.randn(3, 5, 8, requires_grad=True)
+    plain = made(*made.project(states), mask=MASK[:, None])[0]
+    assert not calls
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        reduced = made(*made.project(states), mask=MASK[:, None])[0]
+    assert bool(calls) == kept
+    torch.testing.assert_close(plain, reduced.float(), atol=0.05, rtol=0.05)
 
 
 def test_heads_share_the_size() -> None:

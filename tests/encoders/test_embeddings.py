@@ -54,3 +54,14 @@ def test_dropout_is_for_training_alone(kind: str) -> None:
     kept = made.train()(ids)
     assert (kept[whole != 0] == 0).float().mean().item() == pytest.approx(0.5, abs=0.2)
     torch.testing.assert_close(kept[kept != 0], 2 * whole[kept != 0])
+
+
+@pytest.mark.parametrize(("size", "deviation", "expected"), [(400, 0.0, 1 / 20), (400, 0.25, 0.25), (9, 0.25, 1 / 3)])
+def test_rows_begin_with_length_one_or_longer_where_numbers_would_be_small(
+    size: int, deviation: float, expected: float
+) -> None:
+    """The deviation is max(1 / sqrt(size), the least that is asked for), around zero."""
+    made = build_embedding(EmbeddingSettings(size=size), 20_000, deviation=deviation)
+    assert isinstance(made, Embedding)
+    assert float(made.E.detach().std()) == pytest.approx(expected, rel=0.02)
+    assert float(made.E.detach().mean()) == pytest.approx(0, abs=expected / 50)

@@ -106,6 +106,11 @@ def test_a_target_is_followed_and_a_prefix_continued(exported: Exported) -> None
     np.testing.assert_allclose(followed.looks.weights, own.look(value, target=output).looks.weights, atol=1e-5)
 
 
+def test_graphs_do_not_name_files_of_the_machine_that_wrote_them(exported: Exported) -> None:
+    for graph in exported("transliteration").glob("*.onnx"):
+        assert b"seq2see/export/onnx.py" not in graph.read_bytes()
+
+
 def test_int8_is_smaller_and_close(exported: Exported, tmp_path: Path) -> None:
     """Weights of 8 bits: the graph of a step shrinks, and scores of given outputs change a little and not more."""
     from seq2see.export.onnx import export

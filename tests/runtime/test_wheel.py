@@ -37,11 +37,11 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "modules"
 
 
-def test_it_answers_without_torch(unpacked: Path, exported: Callable[[str], Path]) -> None:
+def test_it_answers_without_torch(unpacked: Path, exported: Callable[[str], Path], tmp_path: Path) -> None:
     value = inputs_of("transliteration")[0]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(exported("transliteration")), value, json.dumps(ABSENT)],
-        env={"PYTHONPATH": str(unpacked)},
+        env={"PYTHONPATH": str(unpacked), "HOME": str(tmp_path)},
         cwd=unpacked,
         check=True,
         capture_output=True,
@@ -50,6 +50,7 @@ def test_it_answers_without_torch(unpacked: Path, exported: Callable[[str], Path
     text, loaded = json.loads(done.stdout)
     assert text == original("transliteration").predict(value).text
     assert loaded == []
+    assert list(tmp_path.iterdir()) == [], "onnxruntime's telemetry would keep an identifier of its user here"
 
 
 def test_what_pictures_need_is_there(unpacked: Path) -> None:
@@ -76,3 +77,53 @@ def test_every_module_is_its_own(unpacked: Path) -> None:
         imports = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
         strangers = ("import torch", "from torch", "from jaxtyping", "from seq2see.", "import seq2see.")
         assert not [line for line in imports if line.startswith(strangers)], path
+
+
+# ---------------------------------------------------------------- the container image
+
+
+def instructions() -> list[list[str]]:
+    """The Dockerfile's instructions as words, lines that go on joined."""
+    text = (RUNTIME / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    return [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def test_what_the_image_copies_is_there() -> None:
+    """From the project's folder, or from the stage before; the model's folder is an argument."""
+    stages = {words[3] for words in instructions() if words[0] == "FROM" and len(words) > 3}
+    arguments = {words[1].partition("=")[0] for words in instructions() if words[0] == "ARG"}
+    copied = [words[1:-1] for words in instructions() if words[0] == "COPY"]
+    for sources in copied:
+        if sources[0].startswith("--from="):
+            assert sources[0].removeprefix("--from=") in stages
+        elif not sources[0].startswith("$"):
+            assert (RUNTIME.parent / sources[0]).exists(), sources
+        else:
+            assert sources[0].strip("${}") in arguments
+    assert {"LICENSE", "seq2see", "runtime"} <= {sources[0] for sources in copied}, "what hatch_build.py reads"
+
+
+def test_what_the_image_leaves_out_is_not_imported(unpacked: Path, exported: Callable[[str], Path]) -> None:
+    (removal,) = [words for words in instructions() if words[0] == "RUN" and "rm" in words]
+    folders = removal[removal.index("-r") + 1 : removal.index("&&", removal.index("-r"))]
+    modules = [folder.replace("/", ".") for folder in folders if folder != "bin"]
+    assert "onnxruntime.transformers" in modules
+    value = inputs_of("transliteration")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(exported("transliteration")), value, json.dumps(modules)],
+        env={"PYTHONPATH": str(unpacked)},
+        cwd=unpacked,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(done.stdout)[1] == []
+
+
+def test_the_image_starts_a_module_of_the_wheel(unpacked: Path) -> None:
+    (start,) = [words for words in instructions() if words[0] == "ENTRYPOINT"]
+    command = json.loads(" ".join(start[1:]))
+    assert command[:2] == ["/usr/bin/python3", "-m"]
+    assert (unpacked / command[2] / "__main__.py").is_file()
+    final = [words for words in instructions() if words[0] == "FROM"][-1]
+    assert final[1].endswith(":nonroot")

@@ -36,11 +36,11 @@ def build(
     seed: int = 0,
     sharpness: float = 4.0,
     ctc: float = 0.0,
+    size: int = 6,
     **decoder: Any,
 ) -> EncoderDecoder:
     """A model whose weights are `sharpness` times as large as at the start of training, so that it has opinions."""
     torch.manual_seed(seed)
-    size = 6
     recipe = load_recipe(
         {
             "inputs": {"source": {}},

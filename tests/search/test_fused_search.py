@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seq2see import packed_weights
 from seq2see.decoders import top_symbols
-from seq2see.packed_weights import PackedWeights
+from seq2see.packed_weights import PackedWeights, is_packable
 from seq2see.search import Hypothesis, SearchOptions, search
 from seq2see.search import models as search_models
 from tests.search.helpers import INPUTS, build, padded
@@ -39,6 +40,21 @@ def test_it_is_the_same_search(cell: str, options: dict[str, Any]) -> None:
         same(found(model, given, None), found(model, given, [PackedWeights()]))
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("options", [{}, {"beam": 4, "n_best": 3}, {"n_best": 2, "sample": True}], ids=str)
+def test_with_weights_that_are_packed_and_rounded(
+    cell: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models whose weights are large enough to be packed; the output layer is also multiplied in two passes."""
+    monkeypatch.setattr(packed_weights, "LARGE", 0)
+    for seed, readout in ((0, 0), (1, 64)):
+        model = build(cell=cell, seed=seed, symbols=300, size=64, sharpness=1.5, readout=readout)
+        given, packed = SearchOptions(max_length=8, **options), PackedWeights()
+        assert is_packable(model.head.V)
+        for _ in range(2):
+            same(found(model, given, None), found(model, given, [packed]), off=3e-5)
+
+
 def test_with_weights_of_the_caller() -> None:
     oracle = [{1: {"source": [1.0, *[0.0] * (len(row) - 1)]}} if row else {} for row in INPUTS]
     for beam in (1, 3):
@@ -60,13 +76,13 @@ def test_fused_steps_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls
 
 
-def same(plain: list[list[Hypothesis]], fused: list[list[Hypothesis]]) -> None:
+def same(plain: list[list[Hypothesis]], fused: list[list[Hypothesis]], off: float = 1e-4) -> None:
     for ours, theirs in zip(fused, plain, strict=True):
         assert [one.ids for one in ours] == [one.ids for one in theirs]
         for one, other in zip(ours, theirs, strict=True):
             assert one.finished == other.finished
             assert one.score == pytest.approx(other.score, abs=1e-4)
-            np.testing.assert_allclose(one.log_probs, other.log_probs, atol=1e-4)
+            np.testing.assert_allclose(one.log_probs, other.log_probs, atol=off, rtol=0)
             np.testing.assert_allclose(one.looks["source"], other.looks["source"], atol=1e-5)
             for step, same_step in zip(one.runners_up, other.runners_up, strict=True):
                 assert [i for i, _ in step] == [i for i, _ in same_step]
