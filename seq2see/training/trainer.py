@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 import signal
 import sys
 import threading
@@ -61,8 +60,6 @@ from seq2see.training.reports import (
 
 TRIM_EVERY = 25
 """Updates after which free memory is given back."""
-PRIMITIVES = 256
-"""Products that oneDNN keeps ready, one for each shape: several updates' worth. Each takes half a megabyte."""
 TIE_BREAKER = 1e-6
 """The most that a lower perplexity adds to the leading metric: less than any step of a rate."""
 
@@ -104,7 +101,6 @@ class Trainer:
         self.norm, self.culprit = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
         self._clock = time.perf_counter()
-        limit_primitives()
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the end of the run, and leave the best weights in the bundle. resume: continue the run that
@@ -445,14 +441,6 @@ class Trainer:
 
 
 # ---------------------------------------------------------------- memory
-
-
-def limit_primitives() -> None:
-    """Let oneDNN keep fewer products ready than the 1,024 it would: batches have ever new shapes.
-
-    It reads this variable before its first product; what the user has set stays.
-    """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(PRIMITIVES))
 
 
 def trim_memory() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +86,3 @@ def test_free_memory_is_given_back_now_and_then(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(trainer, "trim_memory", lambda: calls.append(trim()))
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", PLAIN, updates=5)
     assert len(calls) == 2
-
-
-def test_onednn_keeps_few_products_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
-    trainer.limit_primitives()
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == str(trainer.PRIMITIVES)
-    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
-    trainer.limit_primitives()
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
