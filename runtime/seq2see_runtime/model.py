@@ -416,9 +416,10 @@ class GraphStepper:
             log_probs, looks = self.step(tokens, forced)
             return likeliest(log_probs, number), looks
         log_probs, weights = self._run(tokens, self._short)
-        log_probs = among(log_probs, np.repeat(self._needed[self._inputs], self._width, axis=0))
-        best = likeliest(log_probs, number)
-        return Likeliest(self._symbols[best.ids], np.maximum(best.log_probs, LEAST)), self._looks(weights)
+        kept, mass = among(log_probs, self._needed[self._inputs])
+        best = likeliest(kept, number)
+        values = np.maximum(best.log_probs - mass[:, None], LEAST)
+        return Likeliest(self._symbols[best.ids], values), self._looks(weights)
 
     def _run(self, tokens: ndarray, layer: Mapping[str, ndarray]) -> tuple[ndarray, dict[str, ndarray]]:
         """The step's graph: log-probabilities (rows, symbols) and looks; layer: rows of its output layer."""

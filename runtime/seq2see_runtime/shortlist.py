@@ -13,6 +13,9 @@ from seq2see_runtime.readers import Column, file_of
 
 LAYER = ("output/weights", "output/bias", "output/scales")
 """Inputs of the graph of a step; scales where weights have 8 bits."""
+MAGIC = b"\x93NUMPY"
+"""The first bytes of a file of one array."""
+TINY = np.finfo(np.float32).tiny
 
 
 class OutputLayer:
@@ -53,23 +56,27 @@ class OutputLayer:
         return {name: np.take(array, symbols, axis=axes[name]) for name, array in self.arrays.items()}
 
 
-def among(log_probs: ndarray, needed: ndarray) -> ndarray:
-    """log P among the needed symbols alone: what the others have is shared out. Both (rows, symbols); the result does
-    not depend on which other symbols there are."""
-    kept = np.where(needed, log_probs, -np.inf)
-    highest = kept.max(1, keepdims=True)
-    total = np.log(np.exp(kept - highest).sum(1, keepdims=True)) + highest
-    return np.asarray(kept - total, dtype=log_probs.dtype)
+def among(log_probs: ndarray, needed: ndarray) -> tuple[ndarray, ndarray]:
+    """(log P, minus infinity where a symbol is not needed; (rows,), log of what the needed ones have together).
+
+    log_probs: (rows, symbols); needed: (inputs, symbols), each input with as many rows. The difference of the two does
+    not depend on which other symbols there are.
+    """
+    by_input = log_probs.reshape(len(needed), -1, log_probs.shape[1])
+    mass = np.matmul(np.exp(by_input), needed.astype(log_probs.dtype)[:, :, None])
+    kept = np.where(needed[:, None], by_input, -np.inf).reshape(log_probs.shape)
+    return kept.astype(log_probs.dtype, copy=False), np.log(np.maximum(mass, TINY)).reshape(-1)
 
 
 def _array(path: Path, kind: type, shape: tuple[int | None, ...]) -> ndarray:
     """An array of a file, which stays on disk until it is used."""
     try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ValueError("no array of NumPy")
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # noqa: BLE001 - a damaged header may raise anything
         raise UserError(f"{path}: damaged or missing: {error}") from None
-    if not isinstance(array, np.memmap):
-        raise UserError(f"{path}: damaged: a single array expected")
     fits = array.ndim == len(shape) and all(want in (None, size) for size, want in zip(array.shape, shape, strict=True))
     if array.dtype != kind or not fits:
         raise UserError(f"{path}: damaged: {array.dtype} of {array.shape}; expected {np.dtype(kind)} of {shape}")

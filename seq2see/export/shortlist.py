@@ -24,7 +24,7 @@ from seq2see.modalities.text import TextField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 
-ALWAYS = 128
+ALWAYS = 1024
 """Frequent symbols of the output that every shortlist has."""
 EACH = 16
 """Symbols of the output for a symbol of an input."""

@@ -8,6 +8,7 @@ import re
 import shutil
 import warnings
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -67,6 +68,14 @@ def test_translation_probabilities_are_those_of_ibm_model_1() -> None:
     for x in range(9):
         ranked = sorted((-wanted[x, y], y) for y in range(11) if wanted.get((x, y), 0) >= shortlist.LEAST)[:3]
         assert [y for y in best[x] if y >= 0] == [y for _, y in ranked]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short() -> Iterator[None]:
+    """Shortlists that are shorter than the vocabulary of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shortlist, "ALWAYS", 128)
+        yield
 
 
 @pytest.fixture(scope="module")
