@@ -74,7 +74,7 @@ def _array(path: Path, kind: type, shape: tuple[int | None, ...]) -> ndarray:
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise ValueError("no array of NumPy")
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # noqa: BLE001 - a damaged header may raise anything
         raise UserError(f"{path}: damaged or missing: {error}") from None
     fits = array.ndim == len(shape) and all(want in (None, size) for size, want in zip(array.shape, shape, strict=True))
