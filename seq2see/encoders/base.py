@@ -131,8 +131,9 @@ class Encoder(nn.Module):
         """Encode a column of a batch; maps: also return the encoder's own attention, where that costs extra."""
         raise NotImplementedError
 
-    def predict(self, column: Any, packed: PackedWeights, *, maps: bool = False) -> Encoded:
-        """The same for a prediction, whose weights are packed; an encoder may have a faster way."""
+    def predict(self, column: Any, packed: PackedWeights, *, maps: bool = False) -> Any:
+        """The same for a prediction, whose weights are packed; an encoder may have a faster way. What a user's own
+        `read` gives is checked where it is used (`check_encoded`)."""
         return self.read(column, maps=maps)
 
     def equations(self) -> list[str]:

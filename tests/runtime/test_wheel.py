@@ -105,7 +105,7 @@ def test_what_the_image_copies_is_there() -> None:
 
 def test_what_the_image_leaves_out_is_not_imported(unpacked: Path, exported: Callable[[str], Path]) -> None:
     (removal,) = [words for words in instructions() if words[0] == "RUN" and "rm" in words]
-    folders = removal[removal.index("-r") + 1 : removal.index("&&", removal.index("-r"))]
+    folders = removal[removal.index("-rf") + 1 : removal.index("&&", removal.index("-rf"))]
     modules = [folder.replace("/", ".") for folder in folders if folder != "bin"]
     assert "onnxruntime.transformers" in modules
     value = inputs_of("transliteration")[0]
