@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,3 +59,16 @@ def test_it_gives_what_reading_gives(stacked: int, largest: int, monkeypatch: py
 def test_others_are_read_by_their_cells(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "read_both_ways", None)
     compare(build(**settings), PackedWeights())
+
+
+def test_an_encoder_that_reads_in_its_own_way_predicts_in_it() -> None:
+    """A plug-in that extends the class and replaces `forward`: a prediction must not go past it."""
+
+    class Doubled(RecurrentEncoder):
+        def forward(self, *inputs: Any, **options: Any) -> Any:
+            read = super().forward(*inputs, **options)
+            return replace(read, summary=2 * read.summary)
+
+    torch.manual_seed(3)
+    encoder = Doubled(RecurrentEncoderSettings(size=64, embedding={"size": 64}), symbols=SYMBOLS).eval()
+    compare(encoder, PackedWeights())

@@ -22,6 +22,7 @@ from seq2see.training.reports import (
     FEWEST_REPORTS,
     LARGEST_SHARE,
     METRICS,
+    MOST_UPDATES_BETWEEN_REPORTS,
     PASS_COST,
     Journal,
     Report,
@@ -69,6 +70,18 @@ def test_a_run_has_some_reports_whatever_they_cost() -> None:
     assert epochs_between_reports(TrainingSettings(epochs=80), **many) == 80 // FEWEST_REPORTS
     assert epochs_between_reports(TrainingSettings(epochs=0, updates=400), **many) == 40 // FEWEST_REPORTS
     assert epochs_between_reports(TrainingSettings(epochs=3), **many) == 1
+    assert epochs_between_reports(TrainingSettings(epochs=80, schedule="plateau"), **many) == 1
+    seldom = epochs_between_reports(TrainingSettings(epochs=0, minutes=5), trained=100, evaluated=10_000, batches=300)
+    assert seldom * 300 <= MOST_UPDATES_BETWEEN_REPORTS
+
+
+def test_a_run_that_ends_by_the_clock_has_reports_before_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many are wanted that one is late after every epoch, on any machine."""
+    monkeypatch.setattr(trainer, "FEWEST_REPORTS", 1 << 40)
+    lines = small_run(tmp_path, epochs=17, minutes=60)
+    assert [line["epoch"] for line in lines] == list(range(1, 18))
 
 
 def small_run(folder: Path, *overrides: str, name: str = "model", **given: Any) -> list[dict[str, Any]]:
