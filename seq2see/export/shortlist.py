@@ -87,7 +87,10 @@ def check_shortlist(bundle: Bundle) -> None:
     if not _text_inputs(bundle.fields):
         raise UserError("--shortlist: symbols are chosen by the symbols of a text, and this model reads none")
     if head.symbols <= ALWAYS + EACH:
-        raise UserError(f"--shortlist: the output has {head.symbols} symbols, no more than a shortlist; leave it out")
+        raise UserError(
+            f"--shortlist: the output has {head.symbols} symbols, all of which a shortlist would have; allowed: more "
+            f"than {ALWAYS + EACH:,}"
+        )
 
 
 def _text_inputs(fields: Fields) -> dict[str, TextField]:
