@@ -169,9 +169,4 @@ def load_model(path: str, on_error: str | None) -> Model:
     """Load a model; on_error: replaces the recipe's setting for bad rows."""
     from seq2see.api import load
 
-    model = load(path)
-    if on_error is not None:
-        for bundle in model.bundles:
-            data = bundle.recipe.data.model_copy(update={"on_error": on_error})
-            bundle.recipe = bundle.recipe.model_copy(update={"data": data})
-    return model
+    return load(path, on_error=on_error)
