@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.data.shards import names_several, share_out, shards_of
+from seq2see.data.shards import names_several, shards_of, share_out
 from seq2see.errors import UserError
 
 
