@@ -218,8 +218,8 @@ def workers_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def ray(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     library = pytest.importorskip("ray", reason="ray is not installed: pip install 'seq2see[ray]'")
     pytest.importorskip("ray.data", reason="ray[data] is not installed: pip install 'seq2see[ray]'")
-    library.init(
-        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000
+    library.init(  # cores by name: two workers take one each, and what feeds them needs one too
+        address="local", num_cpus=4, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000
     )
     yield library
     library.shutdown()
@@ -231,7 +231,7 @@ def ray(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_ray_data_maps_batches(ray: Any, model: Path, batch_format: str) -> None:
     words = WORDS * 20
     rows = [{"id": number, "word": word} for number, word in enumerate(words)]
-    dataset = ray.data.from_items(rows).repartition(4)
+    dataset = ray.data.from_items(rows, override_num_blocks=4)
     predicted = dataset.map_batches(
         BatchPredictor,
         fn_constructor_args=[str(model)],
