@@ -1,12 +1,14 @@
-"""64 clients at once against one model over HTTP, beside `model.predict` on the same inputs one after the other.
+"""64 clients at once against one model over HTTP, beside `model.predict` on the same inputs one after the other; then 8
+clients, and how long the slowest of a hundred requests takes.
 
 Both in one run on the same machine: a server in a process of its own, as users start it, and clients that each wait for
 their answer before they ask again. The model has the size of the shipped grapheme-to-phoneme recipe; its weights are
-random, which costs what trained ones cost.
+random, which costs what trained ones cost. `--workers 1 2` measures servers of one and of two processes.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -14,6 +16,8 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,6 +25,8 @@ from typing import Any
 import seq2see
 
 CLIENTS, INPUTS, GOAL = 64, 512, 3.0
+FEW, ROUNDS = 8, 3
+"""Clients of the small load, and how often it is measured: the best round counts."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -60,9 +66,10 @@ class Client:
         return json.loads(await self._reader.readexactly(int(length)))
 
 
-async def ask(address: str, words: list[str]) -> list[str]:
-    """What the server says of every word; each client takes the next one that nobody has."""
+async def ask(address: str, words: list[str], clients: int = CLIENTS) -> tuple[list[str], list[float]]:
+    """(what the server says of every word, the seconds of each); each client takes the next word that nobody has."""
     found: dict[int, str] = {}
+    seconds: list[float] = []
     waiting = iter(enumerate(words))
     host, port = address.removeprefix("http://").rstrip("/").split(":")
 
@@ -70,15 +77,45 @@ async def ask(address: str, words: list[str]) -> list[str]:
         reader, writer = await asyncio.open_connection(host, int(port))
         connection = Client(reader, writer, f"{host}:{port}")
         for number, word in waiting:
+            start = perf_counter()
             answer = await connection.post("/api/predict", {"input": word})
+            seconds.append(perf_counter() - start)
             found[number] = answer["predictions"][0]["text"]
         writer.close()
 
-    await asyncio.gather(*(client() for _ in range(CLIENTS)))
-    return [found[number] for number in range(len(words))]
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return [found[number] for number in range(len(words))], seconds
+
+
+@contextmanager
+def serving(path: Path, *options: str) -> Iterator[str]:
+    """The address of a server in a process of its own."""
+    command = [sys.executable, "-m", "seq2see", "serve", str(path), "--port", "0", *options]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert server.stderr is not None
+        yield next(word for word in server.stderr.readline().split() if word.startswith("http"))
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def latency(address: str, words: list[str], clients: int) -> str:
+    """Median and 99th percentile of the best round, in milliseconds, and inputs in a second."""
+    rounds = []
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        seconds = sorted(asyncio.run(ask(address, words, clients))[1])
+        rounds.append((seconds[len(seconds) // 2], seconds[len(seconds) * 99 // 100], perf_counter() - start))
+    median, slowest, whole = min(rounds)
+    return f"p50 {1000 * median:6.1f} ms   p99 {1000 * slowest:6.1f} ms   {len(words) / whole:7.1f} inputs/s"
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, nargs="+", help="numbers of processes to measure (default: no option)")
+    workers: list[int | None] = parser.parse_args().workers or [None]
     draw = random.Random(2)
     words = ["".join(draw.choice(LETTERS) for _ in range(draw.randint(4, 11))) for _ in range(INPUTS)]
     with tempfile.TemporaryDirectory() as folder:
@@ -88,23 +125,18 @@ def main() -> None:
         start = perf_counter()
         alone = [model.predict(word).text for word in words]
         one = INPUTS / (perf_counter() - start)
-        command = [sys.executable, "-m", "seq2see", "serve", str(path), "--port", "0"]
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        try:
-            assert server.stderr is not None
-            address = next(word for word in server.stderr.readline().split() if word.startswith("http"))
-            asyncio.run(ask(address, words[:CLIENTS]))
-            start = perf_counter()
-            together = asyncio.run(ask(address, words))
-            many = INPUTS / (perf_counter() - start)
-        finally:
-            server.terminate()
-            server.wait()
-    same = sum(a == b for a, b in zip(alone, together, strict=True))
-    print(f"one after the other, model.predict: {one:7.1f} inputs/s")
-    print(f"{CLIENTS} clients at once over HTTP:      {many:7.1f} inputs/s: {many / one:.2f} x (goal: {GOAL:g})")
-    print(f"the same outputs: {same} of {INPUTS}")
+        print(f"one after the other, model.predict: {one:7.1f} inputs/s")
+        for number in workers:
+            with serving(path, *([] if number is None else ["--workers", str(number)])) as address:
+                asyncio.run(ask(address, words[:CLIENTS]))
+                start = perf_counter()
+                together, _ = asyncio.run(ask(address, words))
+                many = INPUTS / (perf_counter() - start)
+                same = sum(a == b for a, b in zip(alone, together, strict=True))
+                print(f"workers: {number or 1}; the same outputs: {same} of {INPUTS}")
+                print(f"{CLIENTS:3} clients over HTTP: {many:7.1f} inputs/s: {many / one:.2f} x (goal: {GOAL:g})")
+                for clients in (CLIENTS, FEW, 1):
+                    print(f"{clients:3} clients: {latency(address, words, clients)}", flush=True)
 
 
 if __name__ == "__main__":
