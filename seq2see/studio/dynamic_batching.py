@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic, perf_counter
@@ -18,6 +17,7 @@ from seq2see.pipeline.predictor import predict
 from seq2see.search import SearchOptions
 from seq2see.studio.fair_queue import FairQueue
 from seq2see.studio.http import RequestError
+from seq2see.studio.telemetry import BatchTracer
 
 RETRY_AFTER = {"Retry-After": "1"}
 
@@ -112,18 +112,6 @@ class _QueueItem:
     def set_exception(self, error: Exception) -> None:
         self.held = ()
         self.future.set_exception(error)
-
-
-class BatchTracer:
-    """Observes batches; this one does nothing."""
-
-    def origin(self) -> object:
-        """What connects an input with its request; called where the request is handled."""
-        return None
-
-    def batch(self, rows: int, origins: Sequence[object]) -> AbstractContextManager[object]:
-        """Entered while a batch is computed, in the model's thread."""
-        return nullcontext()
 
 
 class Batcher:

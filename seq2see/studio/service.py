@@ -24,11 +24,11 @@ from seq2see.pipeline.scoring import Score, follow, prefix_ids, score_rows
 from seq2see.search import SearchOptions
 from seq2see.studio import schemas
 from seq2see.studio.dynamic_batching import QueuedInput, hypotheses
-from seq2see.studio.http import RequestError, is_large, offload
+from seq2see.studio.http import InvalidRequest, RequestError, is_large, offload
 from seq2see.studio.inputs import InputReader, Row, preview_inputs
 from seq2see.studio.limits import Limits
 from seq2see.studio.model_repository import ServedModel
-from seq2see.studio.schemas import InvalidRequest, Symbols
+from seq2see.studio.schemas import Symbols
 
 SEARCH = (
     *("beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length", "max_length"),
