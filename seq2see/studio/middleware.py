@@ -65,9 +65,8 @@ class RequestBoundary:
                     MutableHeaders(scope=message)["Connection"] = "close"
             await send(message)
 
-        closing = error_response(503, "the server is closing", headers={"Connection": "close", "Retry-After": "1"})
         if self.draining and scope["path"] not in WATCHED:
-            await closing(scope, receive, send_with_id)
+            await _closing()(scope, receive, send_with_id)
             return
         self._tasks.add(task)
         try:
@@ -78,7 +77,7 @@ class RequestBoundary:
                 await server_error()(scope, receive, send_with_id)
         except asyncio.CancelledError:
             if not started:
-                await closing(scope, receive, send_with_id)
+                await _closing()(scope, receive, send_with_id)
         finally:
             self._tasks.discard(task)
 
@@ -86,6 +85,10 @@ class RequestBoundary:
         """Cancel every request in progress; one that has no answer yet is answered with 503."""
         for task in list(self._tasks):
             task.cancel()
+
+
+def _closing() -> Response:
+    return error_response(503, "the server is closing", headers={"Connection": "close", "Retry-After": "1"})
 
 
 def _route(scope: Scope) -> str:
