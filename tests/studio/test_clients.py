@@ -121,3 +121,18 @@ def test_what_a_client_claims_before_its_proxy_does_not_count(repository: ModelR
     assert Counter(client.get("/api/models", headers=claim).status_code for claim in claims)[429] == 3
     for odd in ("", ",,,", "\xff" * 3000, "[::", "a b"):
         assert client.get("/api/models", headers={"X-Forwarded-For": odd.encode("latin-1")}).status_code in (200, 429)
+
+
+def test_the_queue_knows_who_asks(repository: ModelRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, batcher = served(repository, proxies=("192.0.2.1",)), repository.get("speller").batcher
+    asked, submit = list[str](), batcher.submit
+
+    def note(*inputs: Any, client: str, **options: Any) -> Any:
+        asked.append(client)
+        return submit(*inputs, client=client, **options)
+
+    monkeypatch.setattr(batcher, "submit", note)
+    for address in ("198.51.100.7", "2001:db8::9"):
+        body = {"model": "speller", "input": "face"}
+        assert client.post("/api/predict", json=body, headers={"X-Forwarded-For": address}).status_code == 200
+    assert asked == ["198.51.100.7", "2001:db8::/64"]
