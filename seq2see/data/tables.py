@@ -7,6 +7,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -198,7 +199,8 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or the disk is read-only
+            part.unlink()
 
 
 def format_of(path: Path) -> type[Format]:

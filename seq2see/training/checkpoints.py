@@ -120,7 +120,10 @@ class CheckpointSchedule:
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write `update-N.safetensors`, then remove the oldest beyond the last two."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
     tensors: dict[str, Tensor] = {"random": checkpoint.random}
     if checkpoint.random_device is not None:
         tensors["random_device"] = checkpoint.random_device
@@ -174,6 +177,14 @@ def restore_random_state(device: torch.device, state: Tensor | None) -> None:
         torch.cuda.set_rng_state(state, device)
     elif device.type == "mps":
         torch.mps.set_rng_state(state)
+
+
+def check_same_data(folder: Path, state: TrainingState, fingerprint: str) -> None:
+    """Refuse to go on with other rows. Called before anything is written: a run that is refused stays as it is."""
+    if not fingerprint.startswith(state.fingerprint):  # older ones have no hash at their end
+        raise UserError(
+            f"{folder}: cannot resume, the data has changed: it was {state.fingerprint}, now it is {fingerprint}"
+        )
 
 
 def set_aside(path: Path) -> None:

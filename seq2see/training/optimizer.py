@@ -173,16 +173,17 @@ def _mean(tensors: list[Tensor]) -> Tensor:
 
 
 def existing_weights(folder: Path, kept: list[list[float]]) -> tuple[list[list[float]], list[str]]:
-    """(those of the kept weights that are on disk, the problem of each damaged file). A finished run has none."""
+    """(those of the kept weights that are on disk, the problem of each file that is damaged or missing)."""
     existing, problems = [], []
     for entry in kept:
         path = _path(folder, entry[1])
-        if path.is_file():
-            try:
-                check_checksum(path)
-                existing.append(entry)
-            except UserError as error:
-                problems.append(str(error))
+        try:
+            if not path.is_file():
+                raise UserError(f"{path}: missing")
+            check_checksum(path)
+            existing.append(entry)
+        except UserError as error:
+            problems.append(str(error))
     return existing, problems
 
 

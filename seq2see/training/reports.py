@@ -148,6 +148,13 @@ def update_of(line: bytes) -> float:
         return float("inf")
 
 
+def mean_is_reported(folder: Path, update: int) -> bool:
+    """Whether the last line is about the mean of the best weights after this update: the run had come to its end."""
+    path = folder / METRICS
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    return bool(lines) and update_of(lines[-1]) == update and bool(json.loads(lines[-1]).get("averaged"))
+
+
 def best_report(folder: Path) -> dict[str, Any]:
     """The report of metrics.jsonl whose weights are the model."""
     lines = (folder / METRICS).read_bytes().splitlines()

@@ -38,6 +38,7 @@ from seq2see.training.checkpoints import (
     SOURCES,
     Sources,
     check_free,
+    check_same_data,
     has_checkpoint,
     recover_checkpoint,
     write_tables,
@@ -216,6 +217,9 @@ def _train(
     earlier = TrainedRows.load(folder) if resume else start.trained if start is not None else None
     bundle.trained = corpus.trained.joined(earlier)
     bundle.network.to(device)
+    feed = _feed(corpus, recipe)
+    if checkpoint is not None:
+        check_same_data(folder, checkpoint.state, feed.fingerprint)
     if not resume:
         _clear(folder)
         write_bytes(
@@ -225,7 +229,6 @@ def _train(
     if not resume or recipe != saved_recipe(folder) or RECIPE in changed_files(folder):
         bundle.save_setup(folder)
     listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
-    feed = _feed(corpus, recipe)
     report_epochs, planned = _plan_reports(corpus, feed, measured)
     for message in [*notes(recipe), *corpus.notes, *bundle.notes, *planned]:
         for listener in listeners:

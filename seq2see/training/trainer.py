@@ -57,6 +57,7 @@ from seq2see.training.reports import (
     Listener,
     Report,
     UpdateStatus,
+    mean_is_reported,
 )
 
 TRIM_EVERY = 25
@@ -156,11 +157,6 @@ class Trainer:
     def restore(self, checkpoint: Checkpoint, damaged: Mapping[Path, str]) -> None:
         """Load the state of a run from its newest checkpoint. damaged: the problem of each newer one."""
         folder = self.folder / CHECKPOINTS
-        if not self.feed.fingerprint.startswith(checkpoint.state.fingerprint):  # older ones have no hash at their end
-            raise UserError(
-                f"{self.folder}: cannot resume, the data has changed: it was {checkpoint.state.fingerprint}, "
-                f"now it is {self.feed.fingerprint}"
-            )
         fill(self.network, checkpoint.weights, path=folder)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
         if self.average is not None:
@@ -173,6 +169,8 @@ class Trainer:
         for path, problem in damaged.items():
             self._say(f"{problem}; the checkpoint before it, of update {state.updates:,}, is used instead")
             set_aside(path)
+        if state.finished and (len(state.kept) < 2 or mean_is_reported(self.folder, state.updates)):
+            state.kept = []  # their mean was made, and some may be removed already
         state.kept, problems = existing_weights(folder, state.kept)
         for problem in problems:
             self._say(f"{problem}; left out of the mean of the best weights")
@@ -377,9 +375,9 @@ class Trainer:
         report = self._evaluated()
         report.averaged = number
         report.best = self.state.best is None or self._value(report) >= self.state.best
-        self.journal.write(report)
         if report.best:
             write_tensors(best, tensors_of(self.network))
+        self.journal.write(report)  # last: a run that is killed here does not make the mean again
         fill(self.network, read_tensors(best), path=best)
         shown = lookup(self.metric).show(report.dev[self.metric])
         verdict = "kept" if report.best else "not better than the best alone"

@@ -17,8 +17,8 @@ from unittest import mock
 PROJECT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 600
 """Seconds after which a child that should have ended is a failure."""
-CHANGES = {"os.rename": 0, "os.remove": 0, "os.mkdir": 0, "os.rmdir": 0, "os.truncate": 0}
-"""Audit events of changes to a folder, and which argument is the path. `open` counts where it is for writing."""
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
+"""Audit events of changes to files; `open` is one where it is for writing."""
 
 
 @dataclass
@@ -49,6 +49,15 @@ class Child:
     def kill(self) -> None:
         self.process.kill()
 
+    def until_paused(self, at: int) -> None:
+        """Wait until it is about to change a file for the n-th time."""
+        while len(self.said("changes")) < at:
+            assert self.process.exitcode is None, self.said("err")
+            time.sleep(0.01)
+
+    def go_on(self) -> None:
+        (self.folder / "go").touch()
+
     def wait(self, seconds: float = PATIENCE) -> Ended:
         """Wait for the end. A child that does not end is killed, and fails the test."""
         self.process.join(seconds)
@@ -73,27 +82,32 @@ class Children:
         with mock.patch.dict(os.environ, PYTHONPATH=path, OMP_NUM_THREADS="1"):
             forkserver.ensure_running()
 
-    def start(self, *arguments: object, before: Callable[[], None] | None = None, changes_at: int = 0) -> Child:
-        """before: called in the child first, a function of a module; changes_at: kill it before its n-th change."""
+    def start(
+        self, *arguments: object, before: Callable[[], None] | None = None, kill_at: int = 0, pause_at: int = 0
+    ) -> Child:
+        """before: called in the child first, a function of a module; kill_at, pause_at: before its n-th change of a
+        file."""
         self._number += 1
         folder = self._folder / f"child-{self._number}"
         folder.mkdir(parents=True)
         words = [str(argument) for argument in arguments]
-        process = self._context.Process(target=_command, args=(words, folder, before, changes_at))
+        process = self._context.Process(target=_command, args=(words, folder, before, kill_at, pause_at))
         process.start()
         return Child(process, folder)
 
-    def run(self, *arguments: object, before: Callable[[], None] | None = None, changes_at: int = 0) -> Ended:
-        return self.start(*arguments, before=before, changes_at=changes_at).wait()
+    def run(self, *arguments: object, before: Callable[[], None] | None = None, kill_at: int = 0) -> Ended:
+        return self.start(*arguments, before=before, kill_at=kill_at).wait()
 
     def changes(self, *arguments: object) -> int:
         """Run a command to its end, and count how often it changes files."""
-        child = self.start(*arguments, changes_at=-1)
+        child = self.start(*arguments, kill_at=-1)
         assert child.wait().code == 0, child.said("err")
         return len((child.folder / "changes").read_bytes())
 
 
-def _command(words: Sequence[str], folder: Path, before: Callable[[], None] | None, changes_at: int) -> None:
+def _command(
+    words: Sequence[str], folder: Path, before: Callable[[], None] | None, kill_at: int, pause_at: int
+) -> None:
     """In the child: the command, with its output in files."""
     from seq2see.cli import main
 
@@ -101,14 +115,14 @@ def _command(words: Sequence[str], folder: Path, before: Callable[[], None] | No
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
     if before is not None:
         before()
-    if changes_at:
-        _count_changes(os.open(folder / "changes", os.O_WRONLY | os.O_CREAT, 0o644), changes_at)
+    if kill_at or pause_at:
+        _count_changes(folder, kill_at, pause_at)
     main(list(words))
 
 
-def _count_changes(counter: int, at: int) -> None:
-    """Write a byte for each change of a file, and kill this process before the change of number `at`."""
-    done = 0
+def _count_changes(folder: Path, kill_at: int, pause_at: int) -> None:
+    """Write a byte for each change of a file; before one of them this process kills itself, or waits."""
+    done, counter = 0, os.open(folder / "changes", os.O_WRONLY | os.O_CREAT, 0o644)
 
     def hook(event: str, given: tuple[object, ...]) -> None:
         nonlocal done
@@ -119,8 +133,10 @@ def _count_changes(counter: int, at: int) -> None:
             return
         done += 1
         os.write(counter, b".")
-        if done == at:
+        if done == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(PATIENCE)  # until the signal arrives
+        while done == pause_at and not (folder / "go").exists():
+            time.sleep(0.01)
 
     sys.addaudithook(hook)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,10 +62,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 class Runs:
-    """Small trainings of one kind, by the command line."""
+    """Small trainings of one kind, by the command line. whole: the folder of one that nothing disturbed."""
 
-    def __init__(self, children: Children, folder: Path, kind: str = "rows"):
-        self.children, self.folder = children, folder
+    def __init__(self, children: Children, folder: Path, kind: str, whole: Path):
+        self.children, self.folder, self.whole = children, folder, whole
         folder.mkdir(parents=True, exist_ok=True)
         recipe = tiny.ROWS if kind == "rows" else tiny.TEXT
         recipe = {**recipe, "training": {**recipe["training"], **RUN}}
@@ -77,15 +78,6 @@ class Runs:
     def begin(self, out: Path, *more: object) -> tuple[object, ...]:
         """The command that begins a run."""
         return ("train", self.recipe, "--data", self.data, "--out", out, *more)
-
-    @property
-    def whole(self) -> Path:
-        """The folder of a run that nothing disturbs."""
-        folder = self.folder / "whole"
-        if not folder.exists():
-            ended = self.children.run(*self.begin(folder))
-            assert ended.code == 0, ended.err
-        return folder
 
     def go_on(self, out: Path) -> Ended:
         """Resume a run, or begin it again where it was killed before there was anything to resume."""
@@ -115,6 +107,20 @@ def reports(folder: Path) -> list[dict[str, object]]:
     ]
 
 
+@pytest.fixture(scope="session")
+def new_runs(children: Children, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], Runs]:
+    """Runs in a folder, of a kind (rows, stream), beside the one of that kind that nothing disturbs."""
+
+    @cache
+    def whole(kind: str) -> Path:
+        folder = tmp_path_factory.mktemp(kind)
+        ended = children.run(*Runs(children, folder, kind, folder).begin(folder / "whole"))
+        assert ended.code == 0, ended.err
+        return folder / "whole"
+
+    return lambda folder, kind: Runs(children, folder, kind, whole(kind))
+
+
 @pytest.fixture
-def runs(children: Children, tmp_path: Path) -> Runs:
-    return Runs(children, tmp_path)
+def runs(new_runs: Callable[[Path, str], Runs], tmp_path: Path) -> Runs:
+    return new_runs(tmp_path, "rows")

@@ -81,15 +81,13 @@ def clear(ended: Ended) -> bool:
 
 
 Fault = Callable[[Path, int], "contextmanager[None]"]
-FAULTS = {"disk full": (full, 60_000), "no inodes left": (without_inodes, 18), "read-only folder": (read_only, 1)}
+FAULTS = {"disk full": (full, 60_000), "no inodes left": (without_inodes, 18), "read-only folder": (read_only, 2)}
 """Each with about the room that a run takes."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("short", [pytest.param(True, id="once"), pytest.param(False, marks=pytest.mark.faults)])
-def test_training(
-    runs: Runs, disk: Path, count: Count, seed: int, kills: int, fault: str, short: bool
-) -> None:
+def test_training(runs: Runs, disk: Path, count: Count, seed: int, kills: int, fault: str, short: bool) -> None:
     """With random room, so that it fails at random points; afterwards the run is begun or gone on with."""
     inject, most = FAULTS[fault]
     for number in range(1 if short or fault == "read-only folder" else kills // 5):
