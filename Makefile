@@ -7,8 +7,10 @@ EXTRAS  ?= dev,demo,parquet,datasets,tensorboard,images,sound,video,studio,sampl
 PIP_ARGS ?=
 # Test workers: one per core; each keeps to one thread, so that they do not fight for cores.
 WORKERS ?= auto
-# The order of `make shuffled`; a failure there is repeated by naming the same seed.
+# The order of `make shuffled` and what `make faults` draws; a failure is repeated by naming the same seed.
 SEED    ?= 1
+# Random kills of a training by `make faults`; other random faults are tried a fifth as often.
+KILLS   ?= 50
 # A module's tests stay with one worker; short modules (doctests) come last, so that all workers end at the same time.
 PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
@@ -23,7 +25,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow shuffled lint types check format runtime bench bench-peers clean
+.PHONY: help install demo test slow faults shuffled lint types check format runtime bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +54,9 @@ test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
 
 slow: $(STAMP) ## the tests that `make test` leaves out
 	$(PYTEST) -m slow $(ARGS)
+
+faults: $(STAMP) ## kills, damaged checkpoints, full disks, moved clocks ..., for real, with a table of what came of it; KILLS=50 SEED=1
+	KILLS=$(KILLS) SEED=$(SEED) OMP_NUM_THREADS=1 $(BIN)/pytest tests/faults -m "" $(ARGS)
 
 shuffled: $(STAMP) ## the default test suite in random order; SEED=7 chooses another one
 	$(PYTEST) --random-order-bucket=module --random-order-seed=$(SEED) $(ARGS)

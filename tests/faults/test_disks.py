@@ -85,8 +85,13 @@ FAULTS = {"disk full": (full, 60_000), "no inodes left": (without_inodes, 18), "
 """Each with about the room that a run takes."""
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("short", [pytest.param(True, id="once"), pytest.param(False, marks=pytest.mark.faults)])
+@pytest.mark.parametrize(
+    ("fault", "short"),
+    [
+        pytest.param("disk full", True, id="once"),
+        *(pytest.param(fault, False, marks=pytest.mark.faults) for fault in FAULTS),
+    ],
+)
 def test_training(runs: Runs, disk: Path, count: Count, seed: int, kills: int, fault: str, short: bool) -> None:
     """With random room, so that it fails at random points; afterwards the run is begun or gone on with."""
     inject, most = FAULTS[fault]
@@ -107,17 +112,15 @@ def test_training(runs: Runs, disk: Path, count: Count, seed: int, kills: int, f
         shutil.rmtree(out)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("short", [pytest.param(True, id="once"), pytest.param(False, marks=pytest.mark.faults)])
-def test_going_on_with_a_run(
-    runs: Runs, disk: Path, count: Count, seed: int, kills: int, fault: str, short: bool
-) -> None:
+def test_going_on_with_a_run(runs: Runs, disk: Path, count: Count, seed: int, kills: int, fault: str) -> None:
     """What the earlier part of the run has left can be used and gone on with."""
     inject, most = FAULTS[fault]
     longer = runs.folder / "longer"
     assert runs.children.run(*runs.begin(longer)).code == 0
     assert runs.children.run("train", longer, "--resume", "--updates", 60).code == 0
-    for number in range(1 if short or fault == "read-only folder" else kills // 5):
+    for number in range(1 if fault == "read-only folder" else kills // 5):
         room = random.Random(f"{seed} {number}").randrange(most // 2)
         out = disk / "run"
         shutil.copytree(runs.whole, out)
@@ -137,6 +140,7 @@ def test_going_on_with_a_run(
         shutil.rmtree(out)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("fault", FAULTS)
 def test_predictions_written_to_a_table(runs: Runs, disk: Path, count: Count, fault: str) -> None:
     inject, _ = FAULTS[fault]
@@ -159,8 +163,8 @@ def test_predictions_written_to_a_table(runs: Runs, disk: Path, count: Count, fa
         count(f"{fault}: predict --to", "exit 2 with the reason, earlier table kept; afterwards it goes on")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.faults
+@pytest.mark.parametrize("fault", FAULTS)
 def test_exports(runs: Runs, disk: Path, count: Count, fault: str) -> None:
     pytest.importorskip("onnxscript")
     inject, most = FAULTS[fault]

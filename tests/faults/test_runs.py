@@ -42,6 +42,7 @@ def backwards() -> None:
     time.time_ns = lambda: int(back() * 1e9)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("clock", [moving_clock, backwards])
 def test_a_clock_that_is_moved_changes_no_bit(
     runs: Runs, tmp_path: Path, count: Count, clock: Callable[[], None]
@@ -52,6 +53,7 @@ def test_a_clock_that_is_moved_changes_no_bit(
     count(f"clock moved ({clock.__name__.replace('_', ' ')}): updates", "same bits")
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("clock", [moving_clock, backwards])
 def test_a_run_of_some_seconds_takes_these_seconds(
     runs: Runs, tmp_path: Path, count: Count, clock: Callable[[], None]
@@ -112,10 +114,11 @@ def removed(table: Path) -> None:
     table.unlink()
 
 
+FEW = [pytest.param(appended, marks=pytest.mark.faults), replaced, pytest.param(removed, marks=pytest.mark.faults)]
 SAID = {appended: "the data has changed", replaced: "the data has changed", removed: "words.tsv"}
 
 
-@pytest.mark.parametrize("change", SAID)
+@pytest.mark.parametrize("change", FEW)
 def test_a_table_that_changed_before_a_run_goes_on_is_noticed(
     runs: Runs, tmp_path: Path, count: Count, change: Callable[[Path], None]
 ) -> None:
@@ -137,6 +140,7 @@ def test_a_table_that_changed_before_a_run_goes_on_is_noticed(
     )
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("change", SAID)
 def test_a_table_that_changes_during_a_run_changes_no_bit_of_it(
     runs: Runs, tmp_path: Path, count: Count, change: Callable[[Path], None]
