@@ -142,26 +142,51 @@ def _narrow_lines(
     if returns:
         yield from _decoded(path, _split_at_returns(path, file, bad), encoding, bad)
         return
-    at_once = codecs.lookup(encoding).name in AT_ONCE
     for first, block in _blocks(path, file, bad):
-        if first == 1:
-            block = block.removeprefix(codecs.BOM_UTF8)
-        try:
-            text = block.decode(encoding) if at_once else None
-        except UnicodeError:
-            text = None
-        if text is None:
-            yield from _decoded(path, enumerate(io.BytesIO(block), start=first), encoding, bad)
-            continue
-        parts = text.removesuffix("\n").split("\n")
-        yield from enumerate([line.rstrip("\r") for line in parts] if "\r" in text else parts, start=first)
+        yield from block_lines(path, block, first, encoding=encoding, bad=bad)
 
 
-def _blocks(path: Path, file: BinaryIO, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
+def block_lines(
+    path: Path, block: bytes, first: int, *, encoding: str, bad: Callable[[RowError], None]
+) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a block, without line ends; first: the number of its first line."""
+    if first == 1:
+        block = block.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = block.decode(encoding) if codecs.lookup(encoding).name in AT_ONCE else None
+    except UnicodeError:
+        text = None
+    if text is None:
+        yield from _decoded(path, enumerate(io.BytesIO(block), start=first), encoding, bad)
+        return
+    parts = text.removesuffix("\n").split("\n")
+    yield from enumerate([line.rstrip("\r") for line in parts] if "\r" in text else parts, start=first)
+
+
+def read_blocks(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]] | None:
+    """Blocks of complete lines in UTF-8, each with the number of its first line, without a byte order mark; None where
+    lines cannot be told apart before they are decoded."""
+    if codecs.lookup(encoding).name != "utf-8":
+        return None
+    with open_bytes(path) as file:
+        start = file.read(_PROBE)
+    return None if _ends_in_returns(start.decode(encoding, "ignore")) else _read_blocks(path, start, bad)
+
+
+def _read_blocks(path: Path, start: bytes, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
+    _refuse_binary(path, start, wide=False)
+    with open_bytes(path) as file:
+        for first, block in _blocks(path, file, bad, least=_PIECE):
+            yield first, block.removeprefix(codecs.BOM_UTF8) if first == 1 else block
+
+
+def _blocks(
+    path: Path, file: BinaryIO, bad: Callable[[RowError], None], *, least: int = _BLOCK
+) -> Iterator[tuple[int, bytes]]:
     """Blocks of complete lines with the number of the first. A line that is too long goes to `bad`; if that returns,
     its rest is skipped, so that memory stays bounded."""
     number, rest, most = 1, b"", min(_PIECE, MAX_ROW)
-    while piece := file.read(min(max(_BLOCK, len(rest)), most)):
+    while piece := file.read(min(max(least, len(rest)), most)):
         rest += piece
         if len(rest) > MAX_ROW and rest.find(b"\n", 0, MAX_ROW + 1) < 0:
             bad(RowError(_too_long(path, number)))

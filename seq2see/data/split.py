@@ -50,9 +50,13 @@ def row_hash(row: Mapping[str, str], names: Sequence[str]) -> int:
     """A hash below 2 ** 64 of the values alone, the same on every machine, in every folder and run."""
     digest = blake2b(digest_size=8)
     for name in names:
-        value = as_written(row, name).encode("utf-8", "surrogatepass")
-        digest.update(len(value).to_bytes(8, "little") + value)
+        digest.update(prefixed(as_written(row, name).encode("utf-8", "surrogatepass")))
     return int.from_bytes(digest.digest(), "little")
+
+
+def prefixed(value: bytes) -> bytes:
+    """A value as it is hashed: its length before it, so that no two rows of several values are the same bytes."""
+    return len(value).to_bytes(8, "little") + value
 
 
 def hold_out(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: float, most: int) -> Split:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
-from seq2see.data.formats import DataSettings, Format, Row, formats
+from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
 from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
 
@@ -50,6 +50,7 @@ class Table:
         self._reset()
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
+        self._limit = math.inf if self._format.in_memory else max(MAX_UNPACKED, MAX_EXPANSION * _bytes(path))
         if len(self.columns) > MAX_COLUMNS:
             raise UserError(f"{path}: {len(self.columns):,} columns ({listing(self.columns)}), at most {MAX_COLUMNS:,}")
         for name in self.columns:
@@ -61,6 +62,7 @@ class Table:
         self.blanks: dict[str, Blanks] = {}
         self.unusable: dict[str, list[str]] = {}
         self._dropped = Counter[str]()
+        self._rows = self._characters = 0
 
     def bad(self, error: RowError) -> None:
         """Raise the error of a bad row, or record it, as the settings say."""
@@ -96,9 +98,9 @@ class Table:
         rows = counted(self._dropped[what], "row")
         return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
-    def skip_blank(self, column: str, line: int) -> None:
-        """Count a row that was skipped because this column is empty."""
-        self.blanks.setdefault(column, Blanks(0, line)).rows += 1
+    def skip_blank(self, column: str, line: int, *, rows: int = 1) -> None:
+        """Count rows that were skipped because this column is empty; line: of the first."""
+        self.blanks.setdefault(column, Blanks(0, line)).rows += rows
 
     @property
     def notes(self) -> list[str]:
@@ -125,7 +127,7 @@ class Table:
 
     def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""
-        return f"{self.path}, {self._format.unit} {line}"
+        return self._format.place(line)
 
     def _too_long(self, row: Row, sizes: Sequence[int]) -> str:
         longest = max(sizes)
@@ -134,9 +136,31 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         self._reset()
-        row, characters = None, 0
-        limit = math.inf if self._format.in_memory else max(MAX_UNPACKED, MAX_EXPANSION * _bytes(self.path))
-        for row in self._format.rows():
+        yield from self.checked(self._format.rows())
+        self.check_rows()
+
+    def blocks(self) -> Iterator[Block]:
+        """The table in blocks, read again by each call; the rows of a block are to be `checked`."""
+        self._reset()
+        for block in self._format.blocks():
+            if block.content is not None:
+                self._count(len(block.content), block.first)
+            yield block
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        """How lines of blocks are split into these columns; None where the table has no such blocks."""
+        return self._format.layout(columns)
+
+    def block_rows(self, block: Block) -> Iterator[Row]:
+        """The rows of a block, one after the other."""
+        if block.rows is not None:
+            return self.checked(block.rows)
+        assert block.content is not None
+        return self.checked(block.format.block_rows(block.content, block.first), counted=True)
+
+    def checked(self, rows: Iterable[Row], *, counted: bool = False) -> Iterator[Row]:
+        """The rows within the limits; counted: their size is counted already."""
+        for row in rows:
             size = row.size
             if not 0 <= size <= MAX_CELL:
                 sizes = [len(value) if type(value) is str else _characters(value) for value in row.values.values()]
@@ -144,14 +168,23 @@ class Table:
                     self.bad(RowError(self._too_long(row, sizes)))
                     continue
                 size = sum(sizes)
-            characters += size
-            if characters > limit:
-                raise UserError(
-                    f"{self.place(row.line)}: {characters:,} characters up to here, in a file of {_bytes(self.path):,} "
-                    f"bytes; at most {MAX_EXPANSION} times as many, beyond {MAX_UNPACKED:,}"
-                )
+            if not counted:
+                self._count(size, row.line)
+            self._rows += 1
             yield row
-        if row is None:
+
+    def _count(self, characters: int, line: int) -> None:
+        """Refuse a file that unpacks to far more than its size."""
+        self._characters += characters
+        if self._characters > self._limit:
+            raise UserError(
+                f"{self.place(line)}: {self._characters:,} characters up to here, in a file of {_bytes(self.path):,} "
+                f"bytes; at most {MAX_EXPANSION} times as many, beyond {MAX_UNPACKED:,}"
+            )
+
+    def check_rows(self, more: int = 0) -> None:
+        """Refuse a table of which no row could be read; more: rows that were read in blocks."""
+        if not self._rows + more:
             if self.skipped:
                 raise UserError(
                     f"{self.path}: none of its {counted(self._dropped[SKIPPED], 'row')} can be read;"

@@ -80,7 +80,7 @@ def test_the_order_of_batches_does_not_follow_length() -> None:
 
 
 def test_nothing_to_draw_and_empty_rows() -> None:
-    assert BatchPlan(np.zeros((0, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0) == []
+    assert BatchPlan(np.zeros((0, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0)[:] == []
     assert len(BatchPlan(np.zeros((8, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0)) == 2
 
 
