@@ -396,6 +396,14 @@ class RaggedWriter:
         if self._open is not None and len(self._flat) + len(self._offsets) > _FLUSH:
             self._flush(self._open)
 
+    def extend(self, flat: NDArray[np.integer], lengths: NDArray[np.integer]) -> None:
+        """Append several rows. flat: (symbols,) of all; lengths: (rows,)"""
+        self._flat.frombytes(flat.astype(np.int32).tobytes())
+        self._offsets.frombytes((self._end + np.cumsum(lengths, dtype=np.int64)).tobytes())
+        self._end += len(flat)
+        if self._open is not None and len(self._flat) + len(self._offsets) > _FLUSH:
+            self._flush(self._open)
+
     def _flush(self, files: tuple[BinaryIO, BinaryIO]) -> None:
         for file, buffer in zip(files, (self._flat, self._offsets), strict=True):
             with _writing(Path(file.name), closing=files):

@@ -180,13 +180,16 @@ class Encoder:
 
 def _hashes(columns: list[Column]) -> NDArray[np.uint64]:
     """`row_hash` of rows, whose values are given by column: (rows,)"""
-    encoded = ([value.encode("utf-8", "surrogatepass") for value in column] for column in columns)
-    hashed = [
-        [_PREFIXES[len(value)] + value if len(value) < 256 else prefixed(value) for value in column]
-        for column in encoded
-    ]
+    hashed = [_hashed(column) for column in columns]
     rows = hashed[0] if len(columns) == 1 else list(map(b"".join, zip(*hashed, strict=True)))
     return np.frombuffer(b"".join([blake2b(row, digest_size=8).digest() for row in rows]), dtype="<u8")
+
+
+def _hashed(values: Column) -> list[bytes]:
+    """`prefixed` values; the lengths of short ones are looked up."""
+    encoded = [value.encode("utf-8", "surrogatepass") for value in values]
+    most = len(_PREFIXES)
+    return [_PREFIXES[len(value)] + value if len(value) < most else prefixed(value) for value in encoded]
 
 
 _PREFIXES = [prefixed(bytes(length))[:8] for length in range(256)]

@@ -28,6 +28,7 @@ from seq2see.pipeline.fields import COPYABLE, Fields, as_sequences, as_target, a
 from seq2see.recipe.schema import Recipe
 
 Row = Mapping[str, str]
+ROWS_AT_ONCE = 1 << 18
 
 
 class Dataset:
@@ -86,14 +87,26 @@ class Dataset:
         return len(self.stores[OUTPUT])
 
     @property
-    def widths(self) -> NDArray[np.int64]:
-        """Symbols of each row by column, inputs first, the output with its `<eos>` last: (rows, columns)"""
-        return np.stack([field.widths(self.stores[name]) for name, field in self.fields.all.items()], axis=1)
+    def widths(self) -> NDArray[np.integer]:
+        """Symbols of each row by column, inputs first, the output with its `<eos>` last: (rows, columns), in the
+        smallest type that holds them."""
+        columns = list(self.fields.all.items())
+        made: NDArray[np.integer] = np.zeros((len(self), len(columns)), dtype=np.uint8)
+        for start in range(0, len(self), ROWS_AT_ONCE):
+            part = slice(start, min(start + ROWS_AT_ONCE, len(self)))
+            for i, (name, field) in enumerate(columns):
+                store = self.stores[name]
+                widths = field.widths(Ragged(store.flat, store.offsets[part.start : part.stop + 1]))
+                least = np.min_scalar_type(int(widths.max()))
+                if least.itemsize > made.itemsize:
+                    made = made.astype(least)
+                made[part, i] = widths
+        return made
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Symbols of each row, inputs and output added up: (rows,)"""
-        return np.asarray(self.widths.sum(1))
+        return np.asarray(self.widths.sum(1, dtype=np.int64))
 
     def batch(self, rows: Chosen) -> Batch:
         """The rows with these indices, in this order."""

@@ -411,7 +411,7 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
             f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
             "give --dev"
         )
-    dev_rows = list(with_directions(recipe, split.dev(rows()) if split.held is None else split.held))
+    dev_rows = list(with_directions(recipe, split.held))
     return (lambda: with_directions(recipe, split.train(rows()))), dev_rows, [split.note]
 
 
