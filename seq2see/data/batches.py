@@ -226,8 +226,9 @@ class BatchPlan:
     column + longest of the second + ...).
 
     widths: (rows, columns), symbols of each row by column, the output last; of any type of integers, in memory or
-    mapped. A row above the budget is a batch of its own. The seed and a position (epoch, index of the batch) determine
-    the rows. Beside the widths, a plan takes four bytes for each row, which lie on disk for large tables.
+    mapped; symbols: of all rows. A row above the budget is a batch of its own. The seed and a position (epoch, index of
+    the batch) determine the rows. Beside the widths, a plan takes four bytes for each row, which lie on disk for large
+    tables.
     """
 
     def __init__(self, widths: NDArray[np.integer], *, batch_tokens: int, batch_rows: int, seed: int = 1):
@@ -235,7 +236,8 @@ class BatchPlan:
         self.batch_tokens = batch_tokens
         self.batch_rows = batch_rows
         self.seed = seed
-        mean = max(_total(widths) / len(widths), 1.0) if len(widths) else 1.0
+        self.symbols = _total(widths)
+        mean = max(self.symbols / len(widths), 1.0) if len(widths) else 1.0
         self._rows_per_batch = max(min(batch_rows, batch_tokens / mean), 1.0)
         self._latest: tuple[int, Batches] | None = None
 
@@ -360,6 +362,17 @@ class Ragged:
         ids, offsets = _files(path)
         flat = np.memmap(ids, dtype=np.int32, mode="r") if ids.stat().st_size else np.empty(0, dtype=np.int32)
         return cls(flat, np.memmap(offsets, dtype=np.int64, mode="r"))
+
+
+def in_pieces(array: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
+    """An array in pieces of so many numbers. A mapped one is read from its file, as what is read through a mapping
+    stays in the memory of the process."""
+    if not isinstance(array, np.memmap) or array.filename is None or array.offset:
+        yield from (array[start : start + size] for start in range(0, len(array), size))
+        return
+    with Path(array.filename).open("rb") as file:
+        for start in range(0, len(array), size):
+            yield np.frombuffer(file.read(min(size, len(array) - start) * array.itemsize), dtype=array.dtype)
 
 
 class RaggedWriter:

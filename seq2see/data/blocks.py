@@ -216,7 +216,7 @@ def _receive(stream: IO[bytes]) -> dict[str, Any] | None:
 
 
 def _answer(block: EncodedBlock) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    arrays = [block.taken, block.hashes, block.sampled.ravel(), *block.lengths, *block.parts]
+    arrays: list[NDArray[Any]] = [block.taken, block.hashes, block.sampled.ravel(), *block.lengths, *block.parts]
     header = {
         "rows": block.rows,
         "sizes": [len(array) for array in arrays],
@@ -231,7 +231,7 @@ def _answer(block: EncodedBlock) -> tuple[dict[str, Any], list[NDArray[Any]]]:
 
 def _block(header: dict[str, Any], read: Callable[[int], bytes]) -> EncodedBlock:
     kinds = map(np.dtype, header["kinds"])
-    arrays = [
+    arrays: list[NDArray[Any]] = [
         np.frombuffer(read(size * kind.itemsize), dtype=kind) for size, kind in zip(header["sizes"], kinds, strict=True)
     ]
     taken, hashes, sampled, *rest = arrays

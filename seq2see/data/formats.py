@@ -81,6 +81,13 @@ class Format(ABC):
     def rows(self) -> Iterator[Row]:
         """Every row, from the start at each call."""
 
+    @property
+    def files(self) -> list[Path]:
+        """The files that the rows are read from."""
+        if not self.path.is_dir():
+            return [self.path]
+        return sorted(path for path in self.path.rglob("*") if path.is_file())
+
     def blocks(self) -> Iterator[Block]:
         """All rows in pieces, from the start at each call. Formats whose lines can be read each by itself give blocks
         of lines; others their rows."""

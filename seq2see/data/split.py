@@ -38,6 +38,17 @@ class Split:
     def dev(self, rows: Iterable[Values]) -> Iterator[Values]:
         return (row for row in rows if self.is_dev(row))
 
+    def check(self) -> None:
+        """Refuse a split without dev rows."""
+        if self.dev_rows:
+            return
+        if self.rows == 1:
+            raise UserError("the table has one row, and none is left to set aside for dev; give more rows, or --dev")
+        raise UserError(
+            f"no row of {self.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
+            "give --dev"
+        )
+
     @property
     def note(self) -> str:
         if not self.dev_rows:
@@ -78,9 +89,7 @@ class HoldOut:
         number = row_hash(row, self._names)
         self.add_rows(1, number, number, [(0, number, row)])
 
-    def add_rows(
-        self, rows: int, lowest: int, highest: int, low: Iterable[tuple[int, int, Mapping[str, str]]]
-    ) -> None:
+    def add_rows(self, rows: int, lowest: int, highest: int, low: Iterable[tuple[int, int, Mapping[str, str]]]) -> None:
         """Add several rows, of which only these hashes are told. low: (place among them, hash, row) of those with the
         lowest hash and those below the limit."""
         self._highest = max(self._highest, highest)

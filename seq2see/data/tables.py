@@ -73,6 +73,11 @@ class Table:
             self.skipped.append(str(error))
 
     @property
+    def files(self) -> list[Path]:
+        """The files that the table is read from, in their order."""
+        return self._format.files
+
+    @property
     def folder(self) -> Path:
         """The folder that paths in the table are relative to."""
         return self.path if self.path.is_dir() else self.path.parent

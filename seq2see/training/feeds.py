@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from seq2see.data.batches import BatchPlan
 from seq2see.decoders import State
 from seq2see.model import EncoderDecoder
-from seq2see.pipeline.dataset import Dataset, Stream
+from seq2see.pipeline.dataset import Dataset, Stream, digest_arrays
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training.losses import Loss, Objective
-
-HASHED_AT_ONCE = 1 << 22
 
 
 class Feed(Protocol):
@@ -52,15 +48,6 @@ class Feed(Protocol):
         ...
 
 
-def digest(*arrays: NDArray[np.integer]) -> str:
-    """A short hash of all ids, read in blocks, as they may be mapped files."""
-    hashed = blake2b(digest_size=8)
-    for array in arrays:
-        for start in range(0, len(array), HASHED_AT_ONCE):
-            hashed.update(np.ascontiguousarray(array[start : start + HASHED_AT_ONCE]).data)
-    return hashed.hexdigest()
-
-
 class RowFeed:
     """Batches of rows of about equal length."""
 
@@ -69,8 +56,7 @@ class RowFeed:
         self.plan = BatchPlan(
             data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
         )
-        ids = [part for store in data.stores.values() for part in (store.flat, store.offsets)]
-        self.fingerprint = f"{len(data)} rows, {int(data.lengths.sum())} symbols, hash {digest(*ids)}"
+        self.fingerprint = f"{len(data)} rows, {self.plan.symbols} symbols, hash {data.digest}"
 
     def batches(self, epoch: int) -> int:
         return len(self.plan.epoch(epoch))
@@ -104,7 +90,7 @@ class StreamFeed:
         self.stream = stream
         self.bptt, self.lanes = settings.bptt, settings.lanes
         self.state: State | None = None
-        self.fingerprint = f"{len(stream)} symbols, hash {digest(stream.ids)}"
+        self.fingerprint = f"{len(stream)} symbols, hash {digest_arrays(stream.ids)}"
 
     def batches(self, epoch: int) -> int:
         return self.stream.steps(bptt=self.bptt, lanes=self.lanes)
