@@ -151,9 +151,8 @@ def main() -> None:
     )
     print("to the first update        seconds  with imports  MB resident  MB of its readers")
     for what, found in (("cold", cold), ("warm (second run)", warm)):
-        print(
-            f"{what:24} {found['seconds']:10.1f} {found['total']:13.1f} {found['memory']:12,.0f} {found['others']:18,.0f}"
-        )
+        memory = f"{found['memory']:12,.0f} {found['others']:18,.0f}"
+        print(f"{what:24} {found['seconds']:10.1f} {found['total']:13.1f} {memory}")
     print(f"{'row by row':24} {scaled:10.1f} (from {options.plain:,} rows: {plain['seconds']:.1f})")
     print(f"ratios: cold {scaled / cold['seconds']:.1f} x, warm {scaled / warm['seconds']:.0f} x as fast as row by row")
 

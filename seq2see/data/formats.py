@@ -105,6 +105,10 @@ class Format(ABC):
         """Where a row is: 'pairs.tsv, line 12'."""
         return f"{self.path}, {self.unit} {line}"
 
+    def place_inside(self, line: int) -> str:
+        """The same without the table's own name."""
+        return f"{self.unit} {line}"
+
     @staticmethod
     @abstractmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
@@ -113,12 +117,14 @@ class Format(ABC):
 
 class Block(NamedTuple):
     """A piece of a table. content: bytes of whole lines, each of which can be read without the others; first: the
-    number of the first; None: `rows` has the rows, one after the other; format: that knows how to read them."""
+    number of the first; None: `rows` has the rows, one after the other; format: that knows how to read them; before:
+    added to the numbers of lines, which tell where in the whole table they are."""
 
     format: Format
     content: bytes | None = None
     first: int = 1
     rows: Iterator[Row] | None = None
+    before: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from seq2see.errors import UserError, nearest
+from seq2see.errors import UserError, imported, nearest
 from seq2see.files import SURROGATES
 
 MAGIC = {
@@ -19,8 +19,9 @@ MAGIC = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as CSV",
     b"PAR1": "a Parquet file: name it .parquet",
     b"\x1f\x8b": "compressed by gzip: name it .gz",
-    b"BZh": "compressed by bzip2: only gzip is read",
-    b"\xfd7zXZ": "compressed by xz: only gzip is read",
+    b"\x28\xb5\x2f\xfd": "compressed by Zstandard: name it .zst",
+    b"BZh": "compressed by bzip2: only gzip and Zstandard are read",
+    b"\xfd7zXZ": "compressed by xz: only gzip and Zstandard are read",
     b"\x89PNG": "an image",
     b"%PDF": "a PDF document",
 }
@@ -42,6 +43,12 @@ MAX_CELL = 1 << 23
 MAX_COLUMNS = 10_000
 MAX_NAME = 1_000
 """Characters of a column name."""
+
+
+PACKED = (".gz", ".zst")
+"""Suffixes of compressed tables."""
+MAX_WINDOW = 1 << 27
+"""Bytes of memory that unpacking Zstandard may take."""
 
 
 class RowError(UserError):
@@ -78,11 +85,19 @@ def check_encoding(encoding: str) -> None:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if its name ends in .gz; problems of the file become UserErrors."""
+    """The bytes of a file, unpacked if its name ends in .gz or .zst; problems of the file become UserErrors. They are
+    read forwards only."""
+    damaged: tuple[type[Exception], ...] = ()
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as file:
                 yield cast(BinaryIO, file)
+        elif path.suffix == ".zst":
+            library = imported("zstandard", extra="zstd")
+            damaged = (library.ZstdError,)
+            unpacker = library.ZstdDecompressor(max_window_size=MAX_WINDOW)
+            with path.open("rb") as packed, unpacker.stream_reader(packed, read_across_frames=True) as stream:
+                yield cast(BinaryIO, io.BufferedReader(stream, _BLOCK))
         else:
             with path.open("rb") as file:
                 yield file
@@ -90,6 +105,8 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path}: not a gzip file, or a damaged one: {error}") from None
     except (EOFError, zlib.error) as error:
         raise UserError(f"{path}: the gzip file is damaged or cut short: {error}") from None
+    except damaged as error:
+        raise UserError(f"{path}: not a Zstandard file, or a damaged one: {error}") from None
     except PermissionError:
         raise UserError(f"{path}: permission denied") from None
     except OSError as error:
@@ -101,9 +118,9 @@ def read_lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) ->
     wide = encoding.lower().replace("_", "-").startswith(WIDE)
     with open_bytes(path) as file:
         start = file.read(_PROBE)
-        _refuse_binary(path, start, wide=wide)
-        file.seek(0)
-        returns = _ends_in_returns(start.decode(encoding, "ignore"))
+    _refuse_binary(path, start, wide=wide)
+    returns = _ends_in_returns(start.decode(encoding, "ignore"))
+    with open_bytes(path) as file:
         if wide:
             yield from _wide_lines(path, file, encoding, bad, returns=returns)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
@@ -16,7 +17,7 @@ import numpy as np
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
 from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
-from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, RowError, check_encoding, check_exists
+from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, PACKED, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
 
 MAX_LISTED = 50
@@ -50,7 +51,8 @@ class Table:
         self._reset()
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
-        self._limit = math.inf if self._format.in_memory else max(MAX_UNPACKED, MAX_EXPANSION * _bytes(path))
+        self._bytes = 0 if self._format.in_memory else sum(file.stat().st_size for file in self.files)
+        self._limit = math.inf if self._format.in_memory else max(MAX_UNPACKED, MAX_EXPANSION * self._bytes)
         if len(self.columns) > MAX_COLUMNS:
             raise UserError(f"{path}: {len(self.columns):,} columns ({listing(self.columns)}), at most {MAX_COLUMNS:,}")
         for name in self.columns:
@@ -113,7 +115,7 @@ class Table:
         notes = list(self._format.notes)
         notes += [
             f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
-            f" the first at {self._format.unit} {blanks.first}"
+            f" the first at {self._format.place_inside(blanks.first)}"
             for column, blanks in self.blanks.items()
         ]
         if self.skipped:
@@ -149,7 +151,7 @@ class Table:
         self._reset()
         for block in self._format.blocks():
             if block.content is not None:
-                self._count(len(block.content), block.first)
+                self._count(len(block.content), block.before + block.first)
             yield block
 
     def layout(self, columns: Sequence[str]) -> Layout | None:
@@ -158,10 +160,13 @@ class Table:
 
     def block_rows(self, block: Block) -> Iterator[Row]:
         """The rows of a block, one after the other."""
-        if block.rows is not None:
-            return self.checked(block.rows)
-        assert block.content is not None
-        return self.checked(block.format.block_rows(block.content, block.first), counted=True)
+        rows, content = block.rows, block.content
+        if rows is None:
+            assert content is not None
+            rows = block.format.block_rows(content, block.first)
+        if block.before:
+            rows = (row._replace(line=row.line + block.before) for row in rows)
+        return self.checked(rows, counted=content is not None)
 
     def checked(self, rows: Iterable[Row], *, counted: bool = False) -> Iterator[Row]:
         """The rows within the limits; counted: their size is counted already."""
@@ -183,7 +188,7 @@ class Table:
         self._characters += characters
         if self._characters > self._limit:
             raise UserError(
-                f"{self.place(line)}: {self._characters:,} characters up to here, in a file of {_bytes(self.path):,} "
+                f"{self.place(line)}: {self._characters:,} characters up to here, in a file of {self._bytes:,} "
                 f"bytes; at most {MAX_EXPANSION} times as many, beyond {MAX_UNPACKED:,}"
             )
 
@@ -207,26 +212,106 @@ def _characters(value: Any) -> int:
     return 8 + sum(map(_characters, value.values())) if isinstance(value, dict) else 8
 
 
-def _bytes(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
 def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
     """Open a table; a missing, empty or unreadable one and a bad first row are reported at once."""
     path = Path(path)
     settings = settings or DataSettings()
-    check_exists(path)
     check_encoding(settings.encoding)
-    table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
+    shards = shards_of(path)
+    if shards:
+        table = Table(path, settings, partial(Shards, shards))
+    else:
+        check_exists(path)
+        table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
     next(iter(table))
     return table
+
+
+def shards_of(path: Path) -> list[Path]:
+    """The files of one table that lies in several: those that a pattern (`data/*.parquet`) fits, or the tables in a
+    folder, in the order of their names; none where a path is a table by itself."""
+    if path.is_dir():
+        if any((path / mark).exists() for mark in MARKS):
+            return []
+        return sorted(file for file in path.iterdir() if file.is_file() and _is_table(file))
+    if path.exists() or not any(mark in str(path) for mark in "*?["):
+        return []
+    found = sorted(Path(name) for name in glob.glob(str(path)) if Path(name).is_file())
+    if not found:
+        raise UserError(f"{path}: no file fits this pattern")
+    return found
+
+
+def _is_table(path: Path) -> bool:
+    name = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+    return name.removeprefix(".") in formats and not path.name.startswith(".")
+
+
+SHARD_LINES = 1 << 48
+"""Added to the numbers of lines of each further file, so that a number tells its file."""
+
+
+class Shards(Format):
+    """Several files as one table. They have the same columns."""
+
+    def __init__(self, files: Sequence[Path], path: Path, settings: DataSettings, **options: Any):
+        super().__init__(path, settings, **options)
+        self._parts = [format_of(file)(file, settings, **options) for file in files]
+        self.unit, self.headed, self.named = self._parts[0].unit, self._parts[0].headed, self._parts[0].named
+
+    @property
+    def files(self) -> list[Path]:
+        return [part.path for part in self._parts]
+
+    @property
+    def notes(self) -> list[str]:
+        return [note for part in self._parts for note in part.notes]
+
+    def columns(self) -> list[str]:
+        columns = self._parts[0].columns()
+        for part in self._parts[1:]:
+            others = part.columns()
+            if set(others) != set(columns):
+                raise UserError(
+                    f"{part.path}: columns {listing(others)}, but {self._parts[0].path} has {listing(columns)}; the "
+                    "files of one table have the same columns"
+                )
+        return columns
+
+    def rows(self) -> Iterator[Row]:
+        for number, part in enumerate(self._parts):
+            for row in part.rows():
+                yield row._replace(line=row.line + number * SHARD_LINES)
+
+    def blocks(self) -> Iterator[Block]:
+        for number, part in enumerate(self._parts):
+            for block in part.blocks():
+                yield block._replace(before=number * SHARD_LINES)
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        layouts = [part.layout(columns) for part in self._parts]
+        return layouts[0] if all(layout == layouts[0] for layout in layouts) else None
+
+    def place(self, line: int) -> str:
+        number, line = divmod(line, SHARD_LINES)
+        return self._parts[number].place(line)
+
+    def place_inside(self, line: int) -> str:
+        number, line = divmod(line, SHARD_LINES)
+        part = self._parts[number]
+        return f"{part.path.name}, {part.place_inside(line)}"
+
+    @staticmethod
+    def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
+        raise NotImplementedError("a table in several files is not written")
 
 
 def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Write a table in the format of its suffix. The file appears complete or not at all."""
     path = Path(path)
     kind = format_of(path)
+    if path.suffix == ".zst":
+        raise UserError(f"{path}: tables are written as they are or as .gz, not as .zst")
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder {path.parent} does not exist")
     part = path.with_name(f".{path.name}.part")
@@ -241,13 +326,14 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
 
 def format_of(path: Path) -> type[Format]:
     """The format of a file's suffix."""
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    suffix = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
     name = suffix.lower().removeprefix(".")
     if name == "folder" or name not in formats:
         known = [f".{other}" for other in formats if other != "folder"]
         raise UserError(
             f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table must be one of {', '.join(known)},"
-            " each also with .gz, or the folder of a Hugging Face dataset"
+            " each also with .gz or .zst, a folder of such files or a pattern (data/*.tsv), or the folder of a Hugging Face"
+            " dataset"
         )
     return formats[name]
 
@@ -272,7 +358,7 @@ def locate(name: str | Path) -> tuple[Path, Path | None]:
             return train, table_in(path, "dev")
         if path.is_file() or any((path / mark).exists() for mark in MARKS):
             return path, None
-    if Path(name).exists():
+    if Path(name).exists() or shards_of(Path(name)):
         return Path(name), None
     known = data_sets()
     if len(Path(name).parts) == 1 and not Path(name).suffix and known:
@@ -307,7 +393,7 @@ def table_in(folder: Path, stem: str) -> Path | None:
     known = {name for name in formats if name != "folder"}
     for path in sorted(folder.glob(f"{stem}.*")):
         parts = path.name.removeprefix(f"{stem}.").split(".")
-        if parts[0] in known and parts[1:] in ([], ["gz"]):
+        if parts[0] in known and parts[1:] in ([], *([suffix[1:]] for suffix in PACKED)):
             return path
     return None
 

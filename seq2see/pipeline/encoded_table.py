@@ -123,7 +123,7 @@ class TableEncoder:
                 size += len(block.content or b"")
                 if encoded is not None:
                     self._add_blanks(block, encoded)
-                    self._add(encoded, process, lambda row, first=block.first: first + row)  # type: ignore[misc]
+                    self._add(encoded, process, lambda row, first=block.before + block.first: first + row)  # type: ignore[misc]
                     on_progress(self.rows, size)
                     continue
                 for rows in self._read_rows(block):
@@ -147,7 +147,7 @@ class TableEncoder:
     def _add_blanks(self, block: Block, encoded: EncodedBlock) -> None:
         for column, rows, first in sorted(encoded.blanks, key=lambda blank: blank[2]):
             name = self.resolution.mapping[self.columns[column].name]
-            self.table.skip_blank(name, block.first + first, rows=rows)
+            self.table.skip_blank(name, block.before + block.first + first, rows=rows)
 
     def _add(self, block: EncodedBlock, process: int, line: Callable[[int], int]) -> None:
         if self._held_out is not None and block.rows:

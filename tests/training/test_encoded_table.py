@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 
-from seq2see.data import blocks, sources
+from seq2see.data import blocks, sources, tables
 from seq2see.errors import UserError
 from seq2see.pipeline import table_cache
 from seq2see.pipeline.dataset import Dataset
@@ -297,3 +299,72 @@ def test_old_entries_and_those_of_killed_runs_are_removed(
     assert not first.exists()
     assert not killed.exists()
     assert len([*cached.iterdir()]) == 1
+
+
+# ---------------- Several files
+
+
+def shard(folder: Path, suffix: str) -> Path:
+    """The odd rows and others in three files."""
+    folder.mkdir()
+    rows = pairs()
+    for number in range(3):
+        part = rows[number * len(rows) // 3 : (number + 1) * len(rows) // 3]
+        records = [dict(zip(("source", "target", "more"), row, strict=True)) for row in part]
+        path = folder / f"part-{number}.{suffix.removesuffix('.zst')}"
+        tables.write(path, records, ["source", "target", "more"])
+        if suffix.endswith(".zst"):
+            content = path.read_bytes()
+            packed = [zstandard.compress(content[:100]), zstandard.compress(content[100:])]  # two frames are one file
+            path.with_name(f"{path.name}.zst").write_bytes(b"".join(packed))
+            path.unlink()
+    return folder
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("suffix", ["tsv.gz", "jsonl.zst", "csv", "parquet"])
+def test_several_files_are_one_table(suffix: str, tmp_path: Path, cached: Path) -> None:
+    whole = tmp_path / f"table.{suffix.removesuffix('.zst')}"
+    rows = [dict(zip(("source", "target", "more"), row, strict=True)) for row in pairs()]
+    tables.write(whole, rows, ["source", "target", "more"])
+    folder = shard(tmp_path / "shards", suffix)
+    one = without_cache_notes(read_corpus(load_recipe(WORDS), whole))
+    for path in (folder, folder / f"*.{suffix}"):
+        several = without_cache_notes(read_corpus(load_recipe(WORDS), path))
+        assert several["ids"] == one["ids"]
+        assert several["trained"] == one["trained"]
+        assert [values for values, _ in several["dev"]] == [values for values, _ in one["dev"]]
+        assert all(f"part-{number}" in where for _, where in several["dev"] for number in [where.split("part-")[1][0]])
+    assert {where.split("part-")[1][0] for _, where in several["dev"]} == {"0", "1", "2"}
+    (folder / f"part-3.{suffix}").write_bytes((folder / f"part-1.{suffix}").read_bytes())
+    assert len(read_corpus(load_recipe(WORDS), folder).train) > len(one["widths"])
+
+
+def test_errors_name_the_file_of_several(tmp_path: Path) -> None:
+    folder = shard(tmp_path / "shards", "tsv")
+    last = folder / "part-2.tsv"
+    lines = len(last.read_bytes().splitlines())
+    last.write_bytes(last.read_bytes() + b"one field\n")
+    with pytest.raises(UserError, match=rf"part-2.tsv, line {lines + 1}: too few fields"):
+        read_corpus(load_recipe(WORDS), folder / "*.tsv")
+    (folder / "part-1.tsv").write_text("source\tother\tmore\na\tb\tc\n")
+    with pytest.raises(
+        UserError, match=r"part-1.tsv: columns source, other, more, but .*part-0.tsv has source, target"
+    ):
+        read_corpus(load_recipe(WORDS), folder)
+    with pytest.raises(UserError, match="no file fits this pattern"):
+        read_corpus(load_recipe(WORDS), folder / "*.jsonl")
+
+
+def test_a_damaged_zstandard_file_and_a_missing_package_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.tsv.zst"
+    path.write_bytes(b"source\ttarget\na\tb\n")
+    with pytest.raises(UserError, match="not a Zstandard file, or a damaged one"):
+        tables.read(path)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(UserError, match=r"pip install 'seq2see\[zstd\]'"):
+        tables.read(path)
+    with pytest.raises(UserError, match=r"not as \.zst"):
+        tables.write(path, [], ["a"])
