@@ -129,6 +129,7 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, default=Path(tempfile.gettempdir()), help="for the table and what is kept"
     )
+    parser.add_argument("--table", type=Path, help="a table of so many rows that is there, or is to be kept")
     parser.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--as-rows", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -137,8 +138,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         os.environ["SEQ2SEE_CACHE"] = str(folder / "cache")
-        table, part = folder / "pairs.tsv", folder / "part.tsv"
-        make_table(table, options.rows)
+        table, part = options.table or folder / "pairs.tsv", folder / "part.tsv"
+        if not table.exists():
+            make_table(table, options.rows)
         with table.open("rb") as source, part.open("wb") as target:
             target.writelines(line for line, _ in zip(source, range(options.plain + 1), strict=False))
         print(f"{options.rows:,} rows, {table.stat().st_size / 1e9:.2f} GB; {os.cpu_count()} cores")

@@ -280,8 +280,10 @@ class BatchPlan:
         if inputs < 1:
             return rows[np.argsort(first, kind="stable")]
         if inputs == 1:
-            output = widths[:, -1]
-            return rows[np.lexsort((np.where(first % 2, -output, output), first))]
+            output, most = widths[:, -1], int(widths[:, -1].max(initial=0))
+            # one number for both, with which small ones are sorted by counting
+            keys = (2 * most + 1) * (first - first.min(initial=0)) + np.where(first % 2, -output, output) + most
+            return rows[np.argsort(keys.astype(np.min_scalar_type(int(keys.max(initial=0)))), kind="stable")]
         rows = rows[np.argsort(first, kind="stable")]
         strips = max(round((len(rows) / self._rows_per_batch) ** (1 / inputs)), 1)
         parts = np.array_split(rows, strips)

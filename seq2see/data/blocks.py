@@ -32,6 +32,8 @@ from seq2see.data.formats import Block, Layout
 from seq2see.data.split import prefixed
 from seq2see.data.tokens import Unit, text_content
 
+_UNUSUAL = ("  ", "\x00 ", " \x00", *"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
+"""What texts have that `text_content` changes, with a zero before and after each."""
 MAX_PARTS = 1 << 18
 """Parts that a process knows by number; beyond them it forgets all and begins anew, so that its memory is bounded."""
 ALL = (1 << 64) - 1
@@ -132,7 +134,7 @@ class Encoder:
         for numbers in self._numbers:
             numbers.new = []
         hashes = _hashes([values[i] for i in self._hashed])
-        sampled = self._sampled(values, parts, hashes, bound)
+        sampled = self._sampled(values, hashes, bound)
         least = int(hashes.min()) if rows else 0
         below = np.flatnonzero((hashes < np.uint64(limit)) | (hashes == np.uint64(least))).tolist()
         low = [(row, [cells[row] for cells in values]) for row in below]
@@ -154,11 +156,9 @@ class Encoder:
                 kept = filled if kept is None else [a and b for a, b in zip(kept, filled, strict=True)]
         return kept, blanks
 
-    def _sampled(
-        self, values: list[Column], parts: list[list[Any]], hashes: NDArray[np.uint64], bound: int
-    ) -> NDArray[np.uint64]:
+    def _sampled(self, values: list[Column], hashes: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
         """The hashes by which evaluation knows rows again, of those up to a bound."""
-        contents = {i: self._contents(i, values[i], parts[i]) for i in self._hashed}
+        contents = {i: self._contents(values[i]) for i in self._hashed}
         same = all(contents[i] is values[i] for i in self._hashed)
         inputs = hashes if same else _hashes([contents[i] for i in self._hashed])
         rows = np.flatnonzero(inputs <= np.uint64(bound))
@@ -169,13 +169,12 @@ class Encoder:
             pairs = _hashes([*columns, [text_content(values[-1][row]) for row in chosen]])
         return np.stack([rows.astype(np.uint64), inputs[rows], pairs])
 
-    def _contents(self, column: int, values: Column, parts: list[Any]) -> Column:
+    def _contents(self, values: Column) -> Column:
         """`text_content` of each value; `values` itself where nothing differs, as is usual."""
-        if self.columns[column].unit == "word" and "".join(values).isascii():
-            contents = list(map(" ".join, parts))
-        else:
-            contents = list(map(text_content, values))
-        return values if contents == values else contents
+        text = "\x00".join(["", *values, ""])
+        if text.isascii() and not any(mark in text for mark in _UNUSUAL):
+            return values
+        return list(map(text_content, values))
 
 
 def _hashes(columns: list[Column]) -> NDArray[np.uint64]:

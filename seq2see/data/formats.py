@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
 from seq2see.data.sources import RowError, block_lines, read_blocks, read_lines
@@ -154,19 +155,24 @@ class Layout:
         text = text.replace("\r\n", "\n")
         if "\r" in text or (self.quoted and '"' in text):
             return None
+        if self.kind == "fields":
+            return self._fields(text)
         lines = text.removesuffix("\n").split("\n")
         if self.kind == "lines":
             return [lines for _ in self.columns]
-        if self.kind == "fields":
-            return self._fields(lines)
         return None if "\\u" in text and "\\ud" in text.lower() else self._objects(lines)
 
-    def _fields(self, lines: list[str]) -> list[list[str]] | None:
-        rows = [line.split(self.delimiter) for line in lines]
-        if self.width < 2 or set(map(len, rows)) != {self.width}:
+    def _fields(self, text: str) -> list[list[str]] | None:
+        """All fields at once, if every line has as many as there are columns."""
+        if not text.endswith("\n"):
+            text += "\n"
+        found = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        marks = found[(found == ord("\n")) | (found == ord(self.delimiter))]
+        ends = np.flatnonzero(marks == ord("\n"))
+        if self.width < 2 or not np.array_equal(ends, np.arange(self.width - 1, len(marks), self.width)):
             return None
-        columns = list(zip(*rows, strict=True))
-        return [list(columns[i]) for i in self.columns]
+        fields = text.replace("\n", self.delimiter).split(self.delimiter)
+        return [fields[i : -1 : self.width] for i in self.columns]
 
     def _objects(self, lines: list[str]) -> list[list[str]] | None:
         try:

@@ -236,7 +236,7 @@ def shards_of(path: Path) -> list[Path]:
         return sorted(file for file in path.iterdir() if file.is_file() and _is_table(file))
     if path.exists() or not any(mark in str(path) for mark in "*?["):
         return []
-    found = sorted(Path(name) for name in glob.glob(str(path)) if Path(name).is_file())
+    found = sorted(file for file in map(Path, glob.glob(str(path))) if file.is_file())  # noqa: PTH207 - in any folder
     if not found:
         raise UserError(f"{path}: no file fits this pattern")
     return found
@@ -332,8 +332,8 @@ def format_of(path: Path) -> type[Format]:
         known = [f".{other}" for other in formats if other != "folder"]
         raise UserError(
             f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table must be one of {', '.join(known)},"
-            " each also with .gz or .zst, a folder of such files or a pattern (data/*.tsv), or the folder of a Hugging Face"
-            " dataset"
+            " each also with .gz or .zst, a folder of such files, a pattern (data/*.tsv), or the folder of a Hugging"
+            " Face dataset"
         )
     return formats[name]
 

@@ -141,7 +141,7 @@ def by_rows(monkeypatch: pytest.MonkeyPatch, recipe: dict[str, Any], table: Path
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_PIECE", 700)
+    monkeypatch.setattr(sources, "_PARALLEL", 700)
 
 
 @pytest.mark.usefixtures("small_blocks")
