@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from seq2see.data.batches import Ragged, RaggedWriter
 from seq2see.data.blocks import ALL, ColumnParts, EncodedBlock, Encoders
 from seq2see.data.columns import OUTPUT, Resolution, Values
-from seq2see.data.formats import Block
+from seq2see.data.formats import Block, Layout
 from seq2see.data.sources import MAX_CELL
 from seq2see.data.split import HoldOut, Split
 from seq2see.data.tables import Table
@@ -113,13 +113,25 @@ class TableEncoder:
     def close(self) -> None:
         self._spool.close()
 
+    @property
+    def layout(self) -> Layout | None:
+        """How lines of blocks are split."""
+        return self.table.layout([self.resolution.mapping[column.name] for column in self.columns])
+
     def read(self, *, processes: int, on_progress: OnProgress) -> None:
         """Read all rows; processes: 0: in this one."""
-        table = self.table
-        layout = table.layout([self.resolution.mapping[column.name] for column in self.columns])
+        with closing(Encoders(self.columns, self.layout, processes=processes, most=MAX_CELL)) as encoders:
+            self.add(encoders, self.table.blocks(), on_progress)
+        self.table.check_rows(self.rows + sum(blanks.rows for blanks in self.table.blanks.values()))
+        self.resolution.check(self.table, self.rows)
+
+    def add(
+        self, encoders: Encoders, blocks: Iterable[Block], on_progress: OnProgress = lambda rows, size: None
+    ) -> None:
+        """Read the rows of some blocks."""
         size = 0
-        with closing(Encoders(self.columns, layout, processes=processes, most=MAX_CELL)) as encoders, _no_collection():
-            for block, process, encoded in encoders.map(table.blocks(), self._limits):
+        with _no_collection():
+            for block, process, encoded in encoders.map(blocks, self._limits):
                 size += len(block.content or b"")
                 if encoded is not None:
                     self._add_blanks(block, encoded)
@@ -132,8 +144,6 @@ class TableEncoder:
                     encoded = encoders.own.encode(values, limit=limit, bound=bound)
                     self._add(encoded, 0, lambda row, rows=rows: rows[row].line)  # type: ignore[misc]
                     on_progress(self.rows, size)
-        table.check_rows(self.rows + sum(blanks.rows for blanks in table.blanks.values()))
-        self.resolution.check(table, self.rows)
 
     def _limits(self) -> tuple[int, int]:
         return (self._held_out.limit if self._held_out is not None else 0), self._sample.bound
@@ -215,7 +225,8 @@ class TableEncoder:
                 before += len(hashes)
             stores = {name: writer.finish() for name, writer in writers.items()}
         cut = {name: rows for name, rows in cut.items() if rows}
-        train = Dataset(fields, stores, left_out=left_out, cut=cut, widths=np.concatenate(widths))
+        made_widths = np.concatenate(widths) if widths else np.zeros((0, len(every)), dtype=np.uint8)
+        train = Dataset(fields, stores, left_out=left_out, cut=cut, widths=made_widths)
         return train, self._sample.finish(used)
 
 
@@ -350,7 +361,7 @@ class _HashSample:
 
     def mark(self, before: int, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which of the sampled rows among these are trained on; called for all rows in their order."""
-        if len(self._added) != 1:
+        if len(self._added) > 1:
             self._added = [np.concatenate(self._added, axis=1)]
         rows = self._added[0][0]
         first, last = np.searchsorted(rows, np.array([before, before + len(kept)], dtype=np.uint64))
@@ -358,9 +369,10 @@ class _HashSample:
 
     def finish(self, used: Sequence[NDArray[np.bool_]]) -> TrainedRows:
         """The hashes of the rows that are trained on; used: what `mark` gave."""
-        rows = self._added[0][:, np.concatenate(used)]
         recorder = Recorder(highest=self.bound)
-        recorder.add_hashes(rows[1], rows[2])
+        if used:
+            rows = self._added[0][:, np.concatenate(used)]
+            recorder.add_hashes(rows[1], rows[2])
         return recorder.finish()
 
 

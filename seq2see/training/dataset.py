@@ -37,6 +37,7 @@ from seq2see.pipeline.encoded_table import block_columns, encode_table
 from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.frozen_features import cache_folder
 from seq2see.pipeline.table_cache import MOST_BYTES, StoredTable, TableCache
+from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
@@ -75,7 +76,7 @@ class Corpus:
 
     recipe: Recipe
     fields: Fields
-    train: Dataset | Stream
+    train: Dataset | Stream | TableStream
     dev: list[Mapping[str, str]]
     baselines: list[Baseline]
     trained: TrainedRows
@@ -210,6 +211,13 @@ def read_corpus(
                 next(reading)
         dev_rows = _dev_reader(recipes, dev, columns, resolution)
         parts = block_columns(recipes[0], resolution, table, filled(recipes[0]))
+        if recipe.data.shuffle_rows:
+            if not parts or folder is None:
+                allowed = (
+                    "texts and labels, each in one column, in training" if folder is not None else "training alone"
+                )
+                raise UserError(f"data.shuffle_rows: {recipe.data.shuffle_rows:,}: rows are streamed for {allowed}")
+            return _read_windows(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
         if parts:
             return _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
         read = _read_stream if recipe.data.stream else _read_rows
@@ -241,6 +249,60 @@ def _read_blocks(
         notes += _known_dev(recipe, stored.trained, dev_rows)
     dev_rows = dev_rows if dev is not None else list(stored.dev)
     return Corpus(recipe, stored.fields, stored.train, dev_rows, stored.baselines, stored.trained, notes)
+
+
+def _read_windows(
+    recipe: Recipe,
+    rows: _Reader,
+    columns: Sequence[ColumnParts],
+    *,
+    dev: _Reader | None,
+    fields: Fields | None,
+    notes: list[str],
+) -> Corpus:
+    """The data of a run that reads rows as it needs them: vocabulary, dev rows and baselines are those of the first
+    window."""
+    table = rows.table
+    stream = TableStream(table, rows.resolution, columns, rows=recipe.data.shuffle_rows)
+    window = next(stream.windows())
+    dev_rows: list[Mapping[str, str]] = list(dev()) if dev is not None else []
+    names = list(recipe.inputs) or [OUTPUT]
+    held_out = None
+    if dev is None:
+        held_out = HoldOut(names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+
+    def read_rows(split: Split | None) -> Iterator[Mapping[str, str]]:
+        pieces = (table.block_rows(piece.fresh) for piece in window.pieces)
+        found = (row for piece in pieces for row in rows.resolution.part(table, piece, filled=filled(recipe)))
+        return found if split is None else split.train(found)
+
+    with closing(stream.read(window, held_out=held_out)) as encoder:
+        split = encoder.split()
+        if split is not None:
+            split.check()
+            dev_rows = list(split.held)
+        counts = encoder.counts()
+        if fields is None:
+            fields = Fields.build(recipe, lambda: read_rows(split), parts=counts)
+        threshold = split.threshold if split is not None else 0
+        first, _ = encoder.encode(fields, threshold, None)
+    if not len(first):
+        raise UserError(f"{table.path}: no rows are left to train on among the first {window.rows:,}")
+    size = sum(len(piece.block.content or b"") for piece in window.pieces)
+    whole = sum(path.stat().st_size for path in table.files)
+    stream.use(fields, threshold, estimate=window.rows * max(whole // size, 1) if size else window.rows)
+    notes = [
+        *notes,
+        f"rows are read as they are needed, shuffled among {recipe.data.shuffle_rows:,} at a time (data.shuffle_rows)",
+        f"the vocabulary is that of the first {window.rows:,} rows{', and so are the dev rows' if dev is None else ''}",
+        *([split.note] if split is not None else []),
+        *table.notes,
+        *(dev.table.notes if dev else []),
+    ]
+    outputs = Counter(counts[OUTPUT]) if recipe.output.classes else Counter()
+    baselines = _baselines(recipe, first, lambda: read_rows(split), outputs)
+    unknown = TrainedRows(np.empty(0, np.uint64), np.empty(0, np.uint64), highest=0)
+    return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes)
 
 
 def _cached(
