@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -237,6 +238,7 @@ class BatchPlan:
         self.batch_rows = batch_rows
         self.seed = seed
         self.symbols = _total(widths)
+        release(widths)
         mean = max(self.symbols / len(widths), 1.0) if len(widths) else 1.0
         self._rows_per_batch = max(min(batch_rows, batch_tokens / mean), 1.0)
         self._latest: tuple[int, Batches] | None = None
@@ -254,10 +256,15 @@ class BatchPlan:
             random.shuffle(order)  # what `permutation` does, in place
             pool = int(self._rows_per_batch * POOL_BATCHES)
             cuts = [np.zeros(1, dtype=np.int64)]
-            for i in range(0, len(order), pool):
+            release(order)
+            for number_of_pool, i in enumerate(range(0, len(order), pool), start=1):
                 rows = self._sorted(order[i : i + pool].astype(np.int64))
                 order[i : i + pool] = rows
                 cuts.append(self._ends(rows) + i)
+                if number_of_pool % POOL_BATCHES == 0:
+                    release(order)
+            release(order)
+            release(self.widths)
             ends = np.concatenate(cuts)
             self._latest = number, Batches(order, ends, random.permutation(len(ends) - 1))
         return self._latest[1]
@@ -316,6 +323,16 @@ def _numbered(rows: int) -> NDArray[np.integer]:
         end = min(start + _FLUSH, rows)
         mapped[start:end] = np.arange(start, end)
     return np.asarray(mapped)
+
+
+def release(array: NDArray[Any]) -> None:
+    """Give the memory of a mapped array back: what was read through the mapping counts as the process's own until then,
+    and is read from the file again when it is needed."""
+    mapped: Any = array
+    while mapped is not None and not isinstance(mapped, np.memmap):
+        mapped = getattr(mapped, "base", None)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 def _total(widths: NDArray[np.integer]) -> int:

@@ -32,12 +32,14 @@ from seq2see.data.formats import Block, Layout
 from seq2see.data.split import prefixed
 from seq2see.data.tokens import Unit, text_content
 
-_UNUSUAL = ("  ", "\x00 ", " \x00", *"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
-"""What texts have that `text_content` changes, with a zero before and after each."""
+_UNUSUAL = ("  ", "\n ", " \n", "\n\n", *"\t\x0b\x0c\r\x1c\x1d\x1e\x1f")
+"""What lines have that `text_content` changes, or that are empty."""
 MAX_PARTS = 1 << 18
 """Parts that a process knows by number; beyond them it forgets all and begins anew, so that its memory is bounded."""
 ALL = (1 << 64) - 1
 _LENGTH = struct.Struct(">I")
+_PIPE = 1 << 20
+"""Bytes that wait between two processes, so that neither waits for the other within a block."""
 COMMAND = (sys.executable, "-P", "-m", "seq2see.data.blocks")
 
 Column = list[str]
@@ -56,6 +58,11 @@ class ColumnParts:
     case: tokens.Case = "keep"
     unicode: tokens.UnicodeForm = "NFC"
     punctuation: bool = True
+
+    def split(self, values: Column) -> tuple[Iterable[str], NDArray[np.int32]]:
+        """(the parts of all values, how many each has)."""
+        parts = self.parts(values)
+        return chain.from_iterable(parts), np.fromiter(map(len, parts), np.int32, len(parts))
 
     def parts(self, values: Column) -> list[Any]:
         """Of each value its parts."""
@@ -118,34 +125,34 @@ class Encoder:
         if anew:
             for numbers in self._numbers:
                 numbers.clear()
-        parts = [column.parts(cells) for column, cells in zip(self.columns, values, strict=True)]
-        kept, blanks = self._kept(values, parts)
+        texts = [_plain_text(cells) for cells in values]
+        kept, blanks = self._kept(values, texts)
         if kept is not None:
             values = [list(compress(cells, kept)) for cells in values]
-            parts = [list(compress(cells, kept)) for cells in parts]
+            texts = [_plain_text(cells) for cells in values]
         rows = len(values[0])
         taken = np.arange(rows, dtype=np.int32) if kept is None else np.flatnonzero(kept).astype(np.int32)
-        lengths = [np.fromiter(map(len, cells), np.int32, rows) for cells in parts]
-        numbered = []
-        for numbers, cells, sizes in zip(self._numbers, parts, lengths, strict=True):
-            flat: Iterable[str] = chain.from_iterable(cells)
+        lengths, numbered = [], []
+        for column, numbers, cells, text in zip(self.columns, self._numbers, values, texts, strict=True):
+            flat, sizes = _split_plain(text) if text and column.unit == "word" else column.split(cells)
+            lengths.append(sizes)
             numbered.append(np.fromiter(map(numbers.__getitem__, flat), np.int32, int(sizes.sum())))
         new = [numbers.new for numbers in self._numbers]
         for numbers in self._numbers:
             numbers.new = []
         hashes = _hashes([values[i] for i in self._hashed])
-        sampled = self._sampled(values, hashes, bound)
+        sampled = self._sampled(values, texts, hashes, bound)
         least = int(hashes.min()) if rows else 0
         below = np.flatnonzero((hashes < np.uint64(limit)) | (hashes == np.uint64(least))).tolist()
         low = [(row, [cells[row] for cells in values]) for row in below]
         return EncodedBlock(rows, taken, hashes, lengths, numbered, new, anew, sampled, low, blanks)
 
-    def _kept(self, values: list[Column], parts: list[list[Any]]) -> tuple[list[bool] | None, list[Any]]:
+    def _kept(self, values: list[Column], texts: list[str]) -> tuple[list[bool] | None, list[tuple[int, int, int]]]:
         """(which rows have all they need, None: all of them; the blank values of the others, as in `EncodedBlock`)."""
         kept: list[bool] | None = None
         blanks = []
         for i, column in enumerate(self.columns):
-            if not column.needed or (column.unit == "word" and all(parts[i])):
+            if not column.needed or texts[i]:
                 continue
             filled = [bool(value.strip()) for value in values[i]]
             if kept is not None:
@@ -156,10 +163,12 @@ class Encoder:
                 kept = filled if kept is None else [a and b for a, b in zip(kept, filled, strict=True)]
         return kept, blanks
 
-    def _sampled(self, values: list[Column], hashes: NDArray[np.uint64], bound: int) -> NDArray[np.uint64]:
+    def _sampled(
+        self, values: list[Column], texts: list[str], hashes: NDArray[np.uint64], bound: int
+    ) -> NDArray[np.uint64]:
         """The hashes by which evaluation knows rows again, of those up to a bound."""
-        contents = {i: self._contents(values[i]) for i in self._hashed}
-        same = all(contents[i] is values[i] for i in self._hashed)
+        contents = {i: values[i] if texts[i] else list(map(text_content, values[i])) for i in self._hashed}
+        same = all(texts[i] for i in self._hashed)
         inputs = hashes if same else _hashes([contents[i] for i in self._hashed])
         rows = np.flatnonzero(inputs <= np.uint64(bound))
         pairs = inputs[rows]
@@ -169,12 +178,20 @@ class Encoder:
             pairs = _hashes([*columns, [text_content(values[-1][row]) for row in chosen]])
         return np.stack([rows.astype(np.uint64), inputs[rows], pairs])
 
-    def _contents(self, values: Column) -> Column:
-        """`text_content` of each value; `values` itself where nothing differs, as is usual."""
-        text = "\x00".join(["", *values, ""])
-        if text.isascii() and not any(mark in text for mark in _UNUSUAL):
-            return values
-        return list(map(text_content, values))
+
+def _plain_text(values: Column) -> str:
+    """The values as lines, if they are ASCII, none is empty and all spaces are single ones between words: what
+    `text_content` does not change. Empty text for others."""
+    text = "\n".join(["", *values, ""])
+    plain = text.isascii() and text.count("\n") == len(values) + 1 and not any(mark in text for mark in _UNUSUAL)
+    return text if plain else ""
+
+
+def _split_plain(text: str) -> tuple[Column, NDArray[np.int32]]:
+    """The words of a plain text, and how many each line has."""
+    marks = np.frombuffer(text.encode("ascii"), dtype=np.uint8)
+    ends = np.flatnonzero(marks[(marks == ord(" ")) | (marks == ord("\n"))] == ord("\n"))
+    return text.split(), np.diff(ends).astype(np.int32)
 
 
 def _hashes(columns: list[Column]) -> NDArray[np.uint64]:
@@ -247,7 +264,9 @@ class _Process:
 
     def __init__(self, number: int, setup: dict[str, Any]):
         self.number = number
-        self._popen = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._popen = subprocess.Popen(
+            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=_PIPE if sys.platform == "linux" else -1
+        )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._stdin, self._stdout = self._popen.stdin, self._popen.stdout

@@ -171,7 +171,7 @@ class TableEncoder:
             numbers.add(process, new, found, anew=block.anew)
             for numbers, new, found in zip(self._numbers, block.new, block.parts, strict=True)
         ]
-        self._spool.add([block.hashes, *block.lengths, *parts])
+        self._spool.add([block.hashes, *map(_smallest, block.lengths), *parts])
         self.rows += block.rows
 
     def _values(self, values: Sequence[str], line: int) -> Values:
@@ -230,7 +230,7 @@ class TableEncoder:
         return train, self._sample.finish(used)
 
 
-def _smallest(widths: NDArray[np.int64]) -> NDArray[np.integer]:
+def _smallest(widths: NDArray[np.integer]) -> NDArray[np.integer]:
     """The same numbers in the smallest type that holds them."""
     return widths.astype(np.min_scalar_type(int(widths.max(initial=0))))
 
@@ -258,16 +258,18 @@ class _PartNumbers:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self._counts: NDArray[np.int64] = np.zeros(1 << 10, dtype=np.int64)
-        self._known: dict[int, array[int]] = {}
+        self._known: dict[int, NDArray[np.int32]] = {}
 
     def add(self, process: int, new: Sequence[str], parts: NDArray[np.int32], *, anew: bool) -> NDArray[np.int32]:
         """Count parts that a process has numbered, and number them as all processes do. new: those that it had not
         told yet; anew: it has forgotten all that it told before."""
-        if anew or process not in self._known:
-            self._known[process] = array("i")
-        known, numbers = self._known[process], self.numbers
-        known.extend([numbers.setdefault(part, len(numbers)) for part in new])
-        found = np.array(known, dtype=np.int32)[parts]
+        numbers = self.numbers
+        known = self._known[process] if process in self._known and not anew else np.empty(0, dtype=np.int32)
+        if new:
+            numbered = [numbers.setdefault(part, len(numbers)) for part in new]
+            known = np.concatenate([known, np.array(numbered, dtype=np.int32)])
+        self._known[process] = known
+        found = known[parts]
         if len(numbers) > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros(len(numbers), dtype=np.int64)])
         if len(numbers) > 4 * len(found):
@@ -304,7 +306,7 @@ class _Symbols:
         self._starts = np.cumsum(self._sizes, dtype=np.int64) - self._sizes
         self._single = bool((self._sizes == 1).all())
 
-    def totals(self, lengths: NDArray[np.int32], parts: NDArray[np.int32]) -> NDArray[np.int64]:
+    def totals(self, lengths: NDArray[np.integer], parts: NDArray[np.int32]) -> NDArray[np.int64]:
         """Symbols of rows that have so many parts each: (rows,)"""
         if self._single:
             return lengths.astype(np.int64)

@@ -338,7 +338,8 @@ def _cached(
         f"{rows.table.path.name}: encoded rows ({kept / 1e9:.2f} GB) are kept for the next run in {cache.folder}; "
         f"all such files take at most {MOST_BYTES / 1e9:.0f} GB"
     )
-    return stored, notes
+    mapped = cache.load(recipe, rows.table, check=False)  # all that is in memory now is freed
+    return (stored if mapped is None else mapped), notes
 
 
 def _encode(
