@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -37,6 +37,7 @@ from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
 from seq2see.training.losses import Loss, Objective, ctc_note
 from seq2see.training.optimizer import (
+    MovingAverage,
     autocast,
     average_weights,
     build_optimizer,
@@ -94,6 +95,7 @@ class Trainer:
         self.network = bundle.network
         self.objective = Objective(bundle.recipe.loss, bundle.fields)
         self.optimizer = build_optimizer(self.settings, self.network)
+        self.average = MovingAverage(self.network, self.settings.ema) if self.settings.ema else None
         self.state = TrainingState(fingerprint=feed.fingerprint)
         self.objective.state = self.state.objective
         self.schedule = CheckpointSchedule(self.settings.checkpoint_every, self.settings.checkpoint_seconds)
@@ -131,6 +133,7 @@ class Trainer:
             tensors_of(self.network),
             optimizer_tensors(self.optimizer),
             self.feed.carried(),
+            {} if self.average is None else self.average.tensors,
             random_device=random_state(self.bundle.device),
         )
         save_checkpoint(self.folder / CHECKPOINTS, checkpoint)
@@ -160,6 +163,8 @@ class Trainer:
             )
         fill(self.network, checkpoint.weights, path=folder)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
+        if self.average is not None:
+            self.average.restore(checkpoint.averages)
         self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in checkpoint.carried.items()})
         torch.set_rng_state(checkpoint.random)
         restore_random_state(self.bundle.device, checkpoint.random_device)
@@ -229,6 +234,8 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
         if torch.isfinite(norm):
             self.optimizer.step()
+            if self.average is not None:
+                self.average.update(state.updates)
             self.norm, state.skipped_in_a_row = float(norm), 0
             state.seen += loss.targets
             state.loss_total += float(loss.total.detach())
@@ -271,19 +278,24 @@ class Trainer:
         check_weights(self.network, self.settings, state, self.folder)
         speed = self._speed()
         self.network.eval()
-        report = self._evaluated()
+        with self._averaged():
+            report = self._evaluated()
+            self._keep_if_best(report)
         report.loss = state.loss_total / max(state.loss_count, 1)
         report.objective = dict(state.objective)
         report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
         state.loss_total = state.loss_count = 0.0
         state.reported, state.reported_seconds = state.updates, state.seconds
-        self._keep_if_best(report)
         self.journal.write(report)
         for listener in self.listeners:
             listener.on_report(report, self.metric)
         self._tick()
         self._speed_clock, self._speed_seen = time.perf_counter(), state.seen
         return report
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        """The network with the weights that are measured and kept."""
+        return nullcontext() if self.average is None else self.average.swapped_in()
 
     def _evaluated(self) -> Report:
         """A report of the current model, with the numbers of the run."""
@@ -351,7 +363,8 @@ class Trainer:
     def _stop(self) -> None:
         """Leave a model in the folder: the best so far, or before the first report the current weights."""
         if self.state.best is None and not self.state.skipped_in_a_row:
-            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+            with self._averaged():
+                write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
         stopped = f"stopped after {counted(self.state.updates, 'update')}"
         self._say(f"{stopped}; to go on: seq2see train {quote(str(self.folder))} --resume")
         for listener in self.listeners:
