@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import struct
 import subprocess
 import sys
@@ -346,6 +347,7 @@ class Encoders:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training that it reads for ends it
     gc.disable()  # rows are many small lists, none of which is in a cycle
     jobs, answers = sys.stdin.buffer, sys.stdout.buffer
     setup = _receive(jobs)

@@ -312,6 +312,7 @@ def _cached(
     entry = partial(
         TableCache.of, cache_folder() / "tables", recipe, rows.table, columns, rows.resolution.mapping, split=split
     )
+    before = _state(rows.table)
     cache, notes = entry(), []
     for one in [cache] if fields is None else [cache, entry(fields=fields)]:
         cache = one
@@ -329,6 +330,8 @@ def _cached(
     try:
         with closing(ReadingProgress(size)) as progress:
             stored = _encode(recipe, rows, columns, split=split, fields=fields, folder=folder, progress=progress)
+        if _state(rows.table) != before:
+            raise UserError(f"{rows.table.path}: changed while it was read; start again once it is complete")
         kept = cache.save(folder, stored)
     except OSError as error:
         raise unwritable(folder, error) from None
@@ -340,6 +343,11 @@ def _cached(
     )
     mapped = cache.load(recipe, rows.table, check=False)  # all that is in memory now is freed
     return (stored if mapped is None else mapped), notes
+
+
+def _state(table: Table) -> list[tuple[int, int]]:
+    """Size and time of each file of a table."""
+    return [(status.st_size, status.st_mtime_ns) for status in (path.stat() for path in table.files)]
 
 
 def _encode(

@@ -368,3 +368,20 @@ def test_a_damaged_zstandard_file_and_a_missing_package_are_told(
         tables.read(path)
     with pytest.raises(UserError, match=r"not as \.zst"):
         tables.write(path, [], ["a"])
+
+
+def test_a_table_that_changes_while_it_is_read_is_not_kept(
+    tmp_path: Path, cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tsv(tmp_path / "table.tsv", pairs())
+    original = dataset.encode_table
+
+    def changed(*arguments: Any, **options: Any) -> Any:
+        encoded = original(*arguments, **options)
+        table.write_bytes(table.read_bytes() + b"one\ttwo\tthree\n")
+        return encoded
+
+    monkeypatch.setattr(dataset, "encode_table", changed)
+    with pytest.raises(UserError, match=r"table\.tsv: changed while it was read"):
+        read_corpus(load_recipe(WORDS), table)
+    assert not [*cached.iterdir()]
