@@ -331,14 +331,12 @@ def test_several_files_are_one_table(suffix: str, tmp_path: Path, cached: Path) 
     tables.write(whole, rows, ["source", "target", "more"])
     folder = shard(tmp_path / "shards", suffix)
     one = without_cache_notes(read_corpus(load_recipe(WORDS), whole))
-    for path in (folder / f"*.{suffix}", folder)[
-        : 1 if suffix == "parquet" else 2
-    ]:  # each Parquet file takes a process
+    paths = [folder / f"*.{suffix}", folder]
+    for path in paths[:1] if suffix == "parquet" else paths:  # opening a Parquet file takes a process
         several = without_cache_notes(read_corpus(load_recipe(WORDS), path))
         assert several["ids"] == one["ids"]
         assert several["trained"] == one["trained"]
         assert [values for values, _ in several["dev"]] == [values for values, _ in one["dev"]]
-        assert all(f"part-{number}" in where for _, where in several["dev"] for number in [where.split("part-")[1][0]])
     assert {where.split("part-")[1][0] for _, where in several["dev"]} == {"0", "1", "2"}
     if suffix == "parquet":
         return
