@@ -34,7 +34,7 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
     debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
     caught_error: BaseException
     try:
-        with _terminate_cleanly(), _warnings(debug=debug):
+        with _terminate_cleanly(), print_warnings(debug=debug):
             work()
         sys.stdout.flush()
         return DONE
@@ -74,7 +74,7 @@ def _terminate_cleanly() -> Iterator[None]:
 
 
 @contextmanager
-def _warnings(*, debug: bool) -> Iterator[None]:
+def print_warnings(*, debug: bool) -> Iterator[None]:
     """Print our own notices to stderr, each once; hide the warnings of libraries unless debugging."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
