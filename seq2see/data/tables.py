@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import math
 import os
@@ -17,6 +16,7 @@ import numpy as np
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
 from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
+from seq2see.data.shards import MARKS, is_table, names_several, shards_of
 from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, PACKED, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
 
@@ -217,34 +217,13 @@ def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
     path = Path(path)
     settings = settings or DataSettings()
     check_encoding(settings.encoding)
-    shards = shards_of(path)
-    if shards:
-        table = Table(path, settings, partial(Shards, shards))
+    if names_several(path) and (not path.is_dir() or any(is_table(file.name) for file in path.iterdir())):
+        table = Table(path, settings, partial(Shards, shards_of(path)))
     else:
         check_exists(path)
         table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
     next(iter(table))
     return table
-
-
-def shards_of(path: Path) -> list[Path]:
-    """The files of one table that lies in several: those that a pattern (`data/*.parquet`) fits, or the tables in a
-    folder, in the order of their names; none where a path is a table by itself."""
-    if path.is_dir():
-        if any((path / mark).exists() for mark in MARKS):
-            return []
-        return sorted(file for file in path.iterdir() if file.is_file() and _is_table(file))
-    if path.exists() or not any(mark in str(path) for mark in "*?["):
-        return []
-    found = sorted(file for file in map(Path, glob.glob(str(path))) if file.is_file())  # noqa: PTH207 - in any folder
-    if not found:
-        raise UserError(f"{path}: no file fits this pattern")
-    return found
-
-
-def _is_table(path: Path) -> bool:
-    name = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
-    return name.removeprefix(".") in formats and not path.name.startswith(".")
 
 
 SHARD_LINES = 1 << 48
@@ -341,9 +320,6 @@ def format_of(path: Path) -> type[Format]:
 VARIABLE, DEFAULT_FOLDER = "SEQ2SEE_DATA", "../shared/data"
 """The environment variable with the folder of data sets, and the folder used without it."""
 
-MARKS = ("state.json", "dataset_dict.json")
-"""Files in the folder of a Hugging Face dataset."""
-
 
 def locate(name: str | Path) -> tuple[Path, Path | None]:
     """(training table, dev table or None) for a path or the name of a data set.
@@ -358,7 +334,7 @@ def locate(name: str | Path) -> tuple[Path, Path | None]:
             return train, table_in(path, "dev")
         if path.is_file() or any((path / mark).exists() for mark in MARKS):
             return path, None
-    if Path(name).exists() or shards_of(Path(name)):
+    if Path(name).exists() or names_several(name):
         return Path(name), None
     known = data_sets()
     if len(Path(name).parts) == 1 and not Path(name).suffix and known:

@@ -356,7 +356,7 @@ def test_errors_name_the_file_of_several(tmp_path: Path) -> None:
         UserError, match=r"part-1.tsv: columns source, other, more, but .*part-0.tsv has source, target"
     ):
         read_corpus(load_recipe(WORDS), folder)
-    with pytest.raises(UserError, match="no file fits this pattern"):
+    with pytest.raises(UserError, match="no file has a name like that"):
         read_corpus(load_recipe(WORDS), folder / "*.jsonl")
 
 
