@@ -33,7 +33,8 @@ def shards_of(path: str | Path) -> list[Path]:
         return [path]
     if path.is_dir():
         found = [file for file in path.iterdir() if is_table(file.name)]
-        wanted = f"no table in this folder; a table ends in {', '.join(f'.{kind}' for kind in formats if kind != 'folder')}, or these and .gz or .zst"
+        suffixes = ", ".join(f".{kind}" for kind in formats if kind != "folder")
+        wanted = f"no table in this folder; a table ends in {suffixes}, or these and .gz or .zst"
     else:
         found = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - a path may be absolute
         wanted = "no file has a name like that"
