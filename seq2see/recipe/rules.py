@@ -196,6 +196,7 @@ def check_stream(recipe: Recipe) -> Iterator[Problem]:
     yield from no_effect(training, "training", ["scheduled_sampling"], forced)
     yield from no_effect(recipe.output, "output", ["max_length"], "a stream is one text, however long")
     yield from no_effect(recipe.data, "data", ["dev_most"], "the end of a stream is set aside, not rows")
+    yield from no_effect(recipe.data, "data", ["shuffle_rows"], "a contiguous text is read in its order")
 
 
 # --- What reads an input

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.batches import BatchPlan
+from seq2see.data.batches import BatchPlan, Rows
 from seq2see.decoders import State
 from seq2see.model import EncoderDecoder
-from seq2see.pipeline.dataset import Dataset, Stream
+from seq2see.pipeline.dataset import Dataset, Stream, digest_arrays
+from seq2see.pipeline.table_stream import TableStream, Window
 from seq2see.recipe.schema import TrainingSettings
 from seq2see.training.losses import Loss, Objective
-
-HASHED_AT_ONCE = 1 << 22
 
 
 class Feed(Protocol):
@@ -52,15 +50,6 @@ class Feed(Protocol):
         ...
 
 
-def digest(*arrays: NDArray[np.integer]) -> str:
-    """A short hash of all ids, read in blocks, as they may be mapped files."""
-    hashed = blake2b(digest_size=8)
-    for array in arrays:
-        for start in range(0, len(array), HASHED_AT_ONCE):
-            hashed.update(np.ascontiguousarray(array[start : start + HASHED_AT_ONCE]).data)
-    return hashed.hexdigest()
-
-
 class RowFeed:
     """Batches of rows of about equal length."""
 
@@ -69,8 +58,7 @@ class RowFeed:
         self.plan = BatchPlan(
             data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
         )
-        ids = [part for store in data.stores.values() for part in (store.flat, store.offsets)]
-        self.fingerprint = f"{len(data)} rows, {int(data.lengths.sum())} symbols, hash {digest(*ids)}"
+        self.fingerprint = f"{len(data)} rows, {self.plan.symbols} symbols, hash {data.digest}"
 
     def batches(self, epoch: int) -> int:
         return len(self.plan.epoch(epoch))
@@ -96,6 +84,84 @@ class RowFeed:
         pass
 
 
+class TableStreamFeed:
+    """Batches of rows that are read as they are needed, window by window (`TableStream`).
+
+    Where training is, is in the checkpoint: the window is read again, and its batches are the same.
+    """
+
+    def __init__(self, stream: TableStream, settings: TrainingSettings):
+        self.stream, self.settings = stream, settings
+        self.fingerprint = stream.fingerprint
+        self._epoch = self._next = self._first = 0
+        self._batches: Sequence[Rows] = []
+        self._window: Window
+        self._windows = stream.windows()
+        self._load()
+
+    def _load(self) -> None:
+        """Read the next window; windows of which no row is left are passed over."""
+        settings = self.settings
+        data = None
+        while not data:
+            self._window = next(self._windows)
+            data = self.stream.encode(self._window)
+            if not data and self._window.last:  # the batch before it was not known to be the last: it is taken again
+                self._batches = self._batches[-1:]
+                return
+        self._data = data
+        plan = BatchPlan(
+            self._data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
+        )
+        self._batches = plan.epoch((self._epoch << 32) + self._window.number)
+
+    def _seek(self, epoch: int, index: int) -> None:
+        """Go to the window with a batch: forwards, or to the start of an epoch."""
+        if epoch != self._epoch or index < self._first:
+            self._epoch, self._first = epoch, 0
+            self._windows = self.stream.windows()
+            self._load()
+        while index >= self._first + len(self._batches) and not self._window.last:
+            self._first += len(self._batches)
+            self._load()
+        self._next = index
+
+    def batches(self, epoch: int) -> int:
+        """Exact once the last window is read; before, an estimate that is above what was read so far."""
+        self._seek(epoch, self._next if epoch == self._epoch else 0)
+        known = self._first + len(self._batches)
+        if self._window.last:
+            return known
+        return max(known + 1, int(len(self._batches) * len(self.stream) / max(self._window.rows, 1)))
+
+    def loss(
+        self,
+        model: EncoderDecoder,
+        objective: Objective,
+        epoch: int,
+        index: int,
+        *,
+        own_share: float,
+        device: torch.device,
+    ) -> Loss:
+        self._seek(epoch, index)
+        rows = self._batches[index - self._first]
+        batch = self._data.batch(np.tile(rows, objective.passes)).to(device)
+        self._next = index + 1
+        return objective(model, batch, own_share=own_share)
+
+    def carried(self) -> dict[str, Tensor]:
+        window = self._window
+        return {"stream": torch.tensor([self._epoch, self._next, self._first, window.number, window.before])}
+
+    def restore(self, carried: dict[str, Tensor]) -> None:
+        if "stream" not in carried:  # after a batch that could not be used: reading goes on
+            return
+        self._epoch, self._next, self._first, number, before = carried["stream"].tolist()
+        self._windows = self.stream.windows(number=number, before=before)
+        self._load()
+
+
 class StreamFeed:
     """Truncated backpropagation through one long text, cut into parallel lanes: the recurrent state goes on from chunk
     to chunk, the gradient does not."""
@@ -104,7 +170,7 @@ class StreamFeed:
         self.stream = stream
         self.bptt, self.lanes = settings.bptt, settings.lanes
         self.state: State | None = None
-        self.fingerprint = f"{len(stream)} symbols, hash {digest(stream.ids)}"
+        self.fingerprint = f"{len(stream)} symbols, hash {digest_arrays(stream.ids)}"
 
     def batches(self, epoch: int) -> int:
         return self.stream.steps(bptt=self.bptt, lanes=self.lanes)

@@ -29,6 +29,7 @@ from seq2see.pipeline.evaluator import evaluate_model, plan_evaluation, report_m
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.frozen_features import store_features
 from seq2see.pipeline.predictor import options_of, predict
+from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
 from seq2see.recipe import Recipe, notes
@@ -43,7 +44,7 @@ from seq2see.training.checkpoints import (
     write_tables,
 )
 from seq2see.training.dataset import Corpus, read_corpus
-from seq2see.training.feeds import Feed, RowFeed, StreamFeed
+from seq2see.training.feeds import Feed, RowFeed, StreamFeed, TableStreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.fine_tuning import initial_weights
 from seq2see.training.optimizer import autocast
@@ -321,6 +322,8 @@ def _create(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool
 def _feed(corpus: Corpus, recipe: Recipe) -> Feed:
     if isinstance(corpus.train, Dataset):
         return RowFeed(corpus.train, recipe.training)
+    if isinstance(corpus.train, TableStream):
+        return TableStreamFeed(corpus.train, recipe.training)
     return StreamFeed(corpus.train, recipe.training)
 
 
