@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from seq2see import __version__
 from seq2see.cli.parser import Arguments, Parser, program
-from seq2see.errors import Notice, UserError, nearest
+from seq2see.errors import Notice, PeerLost, RankError, UserError, nearest, processes, speaks
 from seq2see.threads import configure
 
 DEBUG = "SEQ2SEE_DEBUG"
@@ -46,13 +46,17 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
         caught_error, code, message = error, AT_FAULT, f"error: {error}"
     except KeyboardInterrupt as error:
         caught_error, code, message = error, INTERRUPTED, "stopped"
+    except PeerLost as error:
+        caught_error, code, message = error, FAILED, f"failed: {error}"
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
         what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
         message = f"failed: {what}\nThis is a bug in seq2see; set {DEBUG}=1 to see the traceback."
         caught_error, code = error, FAILED
     if debug:
         traceback.print_exception(caught_error)
-    print(message, file=sys.stderr)
+    # of several processes, the first tells what is true of all
+    if speaks() or not isinstance(caught_error, UserError | KeyboardInterrupt) or isinstance(caught_error, RankError):
+        print(message, file=sys.stderr)
     return code
 
 
@@ -82,7 +86,7 @@ def _warnings(*, debug: bool) -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, Notice):
-                if str(message) not in printed:
+                if str(message) not in printed and speaks():
                     print(message, file=sys.stderr, flush=True)
                 printed.add(str(message))
             else:
@@ -166,6 +170,10 @@ HELP_OPTIONS = ("--help", "-h")
 
 def run_command(module: str, name: str, arguments: Sequence[str]) -> None:
     """Import a command's module and run it."""
+    if processes() > 1:
+        from seq2see.training.distributed import check_command
+
+        check_command(name)
     command, args = parse_command(module, name, arguments)
     configure(getattr(args, "threads", None))
     with plugin_errors(import_plugins(getattr(args, "plugins", []))):

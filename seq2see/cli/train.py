@@ -22,7 +22,7 @@ from seq2see.cli.parser import (
     say,
 )
 from seq2see.cli.serve import NEEDED, PORT
-from seq2see.errors import UserError, imported
+from seq2see.errors import UserError, imported, speaks
 
 if TYPE_CHECKING:
     from seq2see.training.reports import Listener
@@ -84,6 +84,8 @@ def run(args: Arguments) -> None:
             start=args.start,
             listeners=listeners,
         )
+    if not speaks():
+        return
     _report(folder, as_json=args.json, plugins=args.plugins)
     if args.studio:
         plugin_options = "".join(f" --plugin {name}" for name in args.plugins)
@@ -96,7 +98,7 @@ def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
     from seq2see.training.reports import Progress
 
     with closing(Progress()) as progress:
-        if not args.studio:
+        if not args.studio or not speaks():
             yield [progress]
             return
         for module in NEEDED:

@@ -126,6 +126,9 @@ class TrainingSettings(Settings):
     threads: Annotated[int, Field(ge=0, le=1024)] = Field(
         0, description="of the processor; 0: OMP_NUM_THREADS, or as many as there are cores, at most 8"
     )
+    wait_minutes: Annotated[float, Field(gt=0)] = Field(
+        30.0, description="several processes (torchrun): how long one waits for another before the run ends"
+    )
 
 
 class SearchSettings(Settings):

@@ -15,6 +15,7 @@ from seq2see.decoders import State
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.dataset import Dataset, Stream
 from seq2see.recipe.schema import TrainingSettings
+from seq2see.training.distributed import World
 from seq2see.training.losses import Loss, Objective
 
 HASHED_AT_ONCE = 1 << 22
@@ -43,8 +44,9 @@ class Feed(Protocol):
         device: torch.device,
     ) -> Loss: ...
 
-    def carried(self) -> dict[str, Tensor]:
-        """The recurrent state that a stream carries to its next batch, for a checkpoint."""
+    def carried(self, *, before: bool = False) -> dict[str, Tensor]:
+        """The recurrent state that a stream carries to its next batch, for a checkpoint. before: the one that its
+        latest batch began with."""
         ...
 
     def restore(self, carried: dict[str, Tensor]) -> None:
@@ -62,10 +64,11 @@ def digest(*arrays: NDArray[np.integer]) -> str:
 
 
 class RowFeed:
-    """Batches of rows of about equal length."""
+    """Batches of rows of about equal length. world: the processes that share each of them."""
 
-    def __init__(self, data: Dataset, settings: TrainingSettings):
+    def __init__(self, data: Dataset, settings: TrainingSettings, world: World | None = None):
         self.data = data
+        self.world = World() if world is None else world
         self.plan = BatchPlan(
             data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
         )
@@ -85,11 +88,11 @@ class RowFeed:
         own_share: float,
         device: torch.device,
     ) -> Loss:
-        rows = self.plan.epoch(epoch)[index]
+        rows, idle = self.world.part(self.plan.epoch(epoch)[index])
         batch = self.data.batch(np.tile(rows, objective.passes)).to(device)
-        return objective(model, batch, own_share=own_share)
+        return objective(model, batch, own_share=own_share, idle=idle)
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried(self, *, before: bool = False) -> dict[str, Tensor]:
         return {}
 
     def restore(self, carried: dict[str, Tensor]) -> None:
@@ -98,12 +101,15 @@ class RowFeed:
 
 class StreamFeed:
     """Truncated backpropagation through one long text, cut into parallel lanes: the recurrent state goes on from chunk
-    to chunk, the gradient does not."""
+    to chunk, the gradient does not. world: the processes that share the lanes."""
 
-    def __init__(self, stream: Stream, settings: TrainingSettings):
+    def __init__(self, stream: Stream, settings: TrainingSettings, world: World | None = None):
         self.stream = stream
         self.bptt, self.lanes = settings.bptt, settings.lanes
+        self.world = World() if world is None else world
+        self.own, self.idle = self.world.part(np.arange(stream.lanes(self.lanes)))
         self.state: State | None = None
+        self._before: State | None = None
         self.fingerprint = f"{len(stream)} symbols, hash {digest(stream.ids)}"
 
     def batches(self, epoch: int) -> int:
@@ -120,17 +126,27 @@ class StreamFeed:
         device: torch.device,
     ) -> Loss:
         chunk = next(self.stream.chunks(bptt=self.bptt, lanes=self.lanes, start=index))
-        inputs, targets = chunk.inputs.to(device), chunk.targets.to(device)
+        inputs, targets = chunk.inputs[self.own].to(device), chunk.targets[self.own].to(device)
         ready = model.ready({}, len(inputs))
-        state = model.begin(ready) if index == 0 or self.state is None else self.state
+        self._before = None if index == 0 else self.state
+        state = model.begin(ready) if self._before is None else self._before
         step = model.read_on(ready, inputs, state)
         self.state = step.state.detach()
         everywhere = torch.ones_like(targets, dtype=torch.bool)
         total = model.head.loss(step, ready, targets, mask=everywhere, smoothing=objective.smoothing)
-        return Loss(total, float(targets.numel()), targets.numel())
+        loss = Loss(total, float(targets.numel()), targets.numel())
+        return loss.nothing() if self.idle else loss
 
-    def carried(self) -> dict[str, Tensor]:
-        return {} if self.state is None else self.state.tensors()
+    def carried(self, *, before: bool = False) -> dict[str, Tensor]:
+        state = self._before if before else self.state
+        tensors = {} if state is None else state.tensors()
+        parts = self.world.gathered((self.own, tensors))
+        if len(parts) == 1:
+            return tensors
+        lanes = np.concatenate([own for own, _ in parts])
+        _, first = np.unique(lanes, return_index=True)  # one without lanes of its own has read the first lane too
+        return {name: torch.cat([each[name].cpu() for _, each in parts])[first] for name in tensors}
 
     def restore(self, carried: dict[str, Tensor]) -> None:
-        self.state = State.from_tensors(carried) if carried else None
+        own = torch.from_numpy(self.own)
+        self.state = State.from_tensors({name: part[own] for name, part in carried.items()}) if carried else None
