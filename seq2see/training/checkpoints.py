@@ -28,6 +28,8 @@ from seq2see.training.reports import METRICS
 
 CHECKPOINTS = "checkpoints"
 """The folder of checkpoints in a run's folder."""
+NONFINITE = "nonfinite"
+"""The folder of updates whose gradient was not finite, each with the weights and random state that it began with."""
 KEEP = 2
 STATE_KEY = "standing"
 """Of the training state in the metadata of a checkpoint; older versions read it too."""

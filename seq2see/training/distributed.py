@@ -8,6 +8,7 @@ trainer asks; alone it does nothing. [docs/distributed.md](../../docs/distribute
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -101,9 +102,8 @@ class World:
 class Processes(World):
     """The world of several processes, which exchange numbers by torch.distributed."""
 
-    def __init__(self, device: torch.device):
+    def __init__(self) -> None:
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
-        self.device = device
 
     def check(self, network: nn.Module) -> None:
         network.train()
@@ -238,24 +238,44 @@ def join(device: str, *, minutes: float) -> Iterator[World]:
         yield World()
         return
     chosen = local_device(device)
-    own = not distributed.is_initialized()
-    if own:
+    if not distributed.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if chosen.startswith("cuda") else "gloo"
         try:
-            distributed.init_process_group(backend, timeout=timedelta(minutes=minutes))
+            _connect(backend, timedelta(minutes=minutes))
         except (RuntimeError, ValueError) as error:
             raise PeerLost(f"the {processes()} processes of the run do not find each other: {error}") from error
+        atexit.register(_leave)
+    world = Processes()
     try:
-        world = Processes(torch.device(chosen))
         yield world
-    except SharedError:
-        raise
+    except (SharedError, SystemExit, KeyboardInterrupt):
+        raise  # all processes have it
     except UserError as error:
-        raise (error if distributed.get_rank() == 0 else RankError(f"rank {distributed.get_rank()}: {error}")) from None
-    finally:
-        if own:
-            with suppress(RuntimeError):
-                distributed.destroy_process_group()
+        _leave()
+        raise (error if world.leads else RankError(f"rank {world.rank}: {error}")) from None
+    except BaseException:
+        _leave()
+        raise
+
+
+def _connect(backend: str, timeout: timedelta) -> None:
+    """Find the other processes. torchrun keeps the store by which they do over its restarts, and a process must not
+    find the addresses of those before it: each attempt has keys of its own."""
+    from torch._C._distributed_c10d import PrefixStore  # late: some builds of torch are without
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, size = next(rendezvous("env://", timeout=timeout))
+    attempt = f"{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}-of-{size}"
+    store = PrefixStore(f"seq2see/{attempt}", store)
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+
+
+def _leave() -> None:
+    """Close the connections to the other processes, so that they do not wait for this one. Otherwise these stay until
+    the process ends: its next run uses them again."""
+    if distributed.is_initialized():
+        with suppress(RuntimeError):
+            distributed.destroy_process_group()
 
 
 def local_device(device: str) -> str:

@@ -44,6 +44,10 @@ class Feed(Protocol):
         device: torch.device,
     ) -> Loss: ...
 
+    def rows(self, epoch: int, index: int) -> list[int]:
+        """The rows of a batch, counted from 0 among those that are trained on; of a stream its lanes."""
+        ...
+
     def carried(self, *, before: bool = False) -> dict[str, Tensor]:
         """The recurrent state that a stream carries to its next batch, for a checkpoint. before: the one that its
         latest batch began with."""
@@ -92,6 +96,10 @@ class RowFeed:
         batch = self.data.batch(np.tile(rows, objective.passes)).to(device)
         return objective(model, batch, own_share=own_share, idle=idle)
 
+    def rows(self, epoch: int, index: int) -> list[int]:
+        rows: list[int] = self.plan.epoch(epoch)[index].tolist()
+        return rows
+
     def carried(self, *, before: bool = False) -> dict[str, Tensor]:
         return {}
 
@@ -136,6 +144,9 @@ class StreamFeed:
         total = model.head.loss(step, ready, targets, mask=everywhere, smoothing=objective.smoothing)
         loss = Loss(total, float(targets.numel()), targets.numel())
         return loss.nothing() if self.idle else loss
+
+    def rows(self, epoch: int, index: int) -> list[int]:
+        return list(range(self.stream.lanes(self.lanes)))
 
     def carried(self, *, before: bool = False) -> dict[str, Tensor]:
         state = self._before if before else self.state

@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 
-from seq2see.cells import CellSettings
 from seq2see.data.columns import OUTPUT
-from seq2see.decoders.base import WrittenSettings
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import unwritable, write_bytes
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.modalities.files import MediaField
-from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, meta_network, saved_recipe, vocabulary_sizes
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, saved_recipe
 from seq2see.pipeline.dataset import Dataset, Stream
 from seq2see.pipeline.evaluator import Spread, evaluate_model, plan_evaluation, report_metrics
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.frozen_features import store_features
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.trained_rows import TrainedRows
-from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
+from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.recipe import Recipe, notes
-from seq2see.recipe.schema import flatten, with_plugins
+from seq2see.recipe.schema import TrainingSettings, with_plugins
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
+    NONFINITE,
     SOURCES,
     Checkpoint,
     Sources,
     check_free,
     has_checkpoint,
+    latest_checkpoint,
     recover_checkpoint,
     write_tables,
 )
@@ -49,6 +49,7 @@ from seq2see.training.distributed import Beat, World, join, launch_name, local_d
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.fine_tuning import initial_weights
+from seq2see.training.memory import check_batch, check_fits
 from seq2see.training.optimizer import autocast
 from seq2see.training.reports import (
     METRICS,
@@ -59,7 +60,7 @@ from seq2see.training.reports import (
     samples_of,
     write_examples,
 )
-from seq2see.training.trainer import Trainer
+from seq2see.training.trainer import Replay, Trainer
 
 SPEED_SECONDS = 10.0
 """Between two messages about files read by a frozen network."""
@@ -95,79 +96,6 @@ class _Speed:
             self._say(f"'{name}': {done:,} of {of:,} files read by the frozen network, {speed:.0f} a second")
 
 
-# ---------------------------------------------------------------- memory
-
-BYTES = 4
-GIGABYTE = 1e9
-SIZES = ("size", "layers", "readout", "positions", "filters", "feedforward", "longest", "pooling_size")
-MOST_LISTED = 3
-HUGE = 1 << 31
-
-
-def check_fits(recipe: Recipe, fields: Fields, network: nn.Module | None = None) -> None:
-    """Refuse a model whose weights, gradients and optimiser state exceed the machine's memory.
-
-    network: the model, if it is built already. Without it, parameters are counted on the meta device, which takes
-    milliseconds and no memory, so that a model that is too large is refused before anything is allocated. Activations
-    are not counted, as they depend on the batch: a model that passes may still be too large.
-    """
-    memory = machine_memory()
-    if memory is None:
-        return
-    each = BYTES * _copies(recipe)
-    needed = _lower_bound(recipe) * each
-    if needed <= memory:
-        network = meta_network(recipe, vocabulary_sizes(recipe, fields)) if network is None else network
-        needed = sum(parameter.numel() for parameter in network.parameters()) * each
-    if needed > memory:
-        raise UserError(
-            f"the model is too large for this machine: training it takes at least {needed / GIGABYTE:,.0f} GB (weights,"
-            f" gradients and what the optimizer keeps), and there are {memory / GIGABYTE:,.1f} GB; what makes it so"
-            f" large: {', '.join(_largest(recipe, fields))}"
-        )
-
-
-def _lower_bound(recipe: Recipe) -> int:
-    """A lower bound of the number of parameters, for sizes beyond what torch can represent.
-
-    A recurrent layer has at least size * size parameters; a size of billions counts at least itself.
-    """
-    readers = [recipe.encoder_of(name) for name in recipe.inputs if recipe.reader_of(name) == name]
-    cells: list[CellSettings | WrittenSettings] = [reader for reader in readers if isinstance(reader, CellSettings)]
-    if isinstance(recipe.decoder, WrittenSettings) and not recipe.decoder.own and not recipe.output.one_step:
-        cells.append(recipe.decoder)
-    huge = sum(size for size in _sizes(recipe).values() if size > HUGE)
-    return huge + sum(cell.layers * cell.size**2 for cell in cells)
-
-
-def _copies(recipe: Recipe) -> int:
-    """Numbers held for each parameter: weight, gradient, optimiser state. On another device only weights are held
-    here."""
-    settings = recipe.training
-    if settings.device.partition(":")[0] != "cpu":
-        return 1
-    if settings.optimizer == "sgd":
-        return 3 if settings.momentum else 2
-    return 4
-
-
-def _largest(recipe: Recipe, fields: Fields) -> list[str]:
-    """The keys with the largest numbers, as 'encoder.size 4,096'."""
-    sizes = _sizes(recipe)
-    for name, field in fields.all.items():
-        key = name if name == OUTPUT else f"inputs.{name}"
-        sizes[f"{key}.vocabulary"] = field.size
-    ordered = sorted(sizes, key=lambda key: -sizes[key])
-    least = sizes[ordered[0]] // 10
-    return [f"{key} {sizes[key]:,}" for key in ordered[:MOST_LISTED] if sizes[key] >= least]
-
-
-def _sizes(recipe: Recipe) -> dict[str, int]:
-    """{path: value} of the settings that are sizes."""
-    settings = flatten(recipe.to_dict())
-    return {path: value for path, value in settings if path.rpartition(".")[2] in SIZES and isinstance(value, int)}
-
-
 # ---------------------------------------------------------------- the run
 
 
@@ -192,6 +120,7 @@ def train(
         raise UserError(f"--out {folder}: a file; a run needs a folder")
     settings = recipe.training
     with ExitStack() as stack:
+        stack.enter_context(_repeating(settings))
         world = stack.enter_context(join(settings.device, minutes=settings.wait_minutes))
         listeners = listeners if world.leads else []
         with world.together():
@@ -209,6 +138,44 @@ def train(
             sources = replace(sources, fine_tuned=start is not None, launch=launch_name())
         run = _Run(recipe, sources, folder=folder, listeners=listeners, resume=resume, start=start, world=world)
         return run.train(Path(stack.enter_context(tempfile.TemporaryDirectory())) if not world.leads else folder)
+
+
+def replay(recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequence[Listener] = ()) -> Replay:
+    """Compute the latest update of a run whose gradient was not finite again. It writes nothing, and takes as many
+    processes as the run had."""
+    saved = latest_checkpoint(folder / NONFINITE)
+    if saved is None:
+        raise UserError(f"{folder}: nothing to replay, every gradient was finite; such updates are in {NONFINITE}/")
+    settings = recipe.training
+    with (
+        _repeating(settings),
+        tempfile.TemporaryDirectory() as own,
+        join(settings.device, minutes=settings.wait_minutes) as world,
+    ):
+        run = _Run(recipe, sources, folder=folder, listeners=listeners, resume=True, start=None, world=world)
+        return run.replay(saved, Path(own))
+
+
+@contextmanager
+def _repeating(settings: TrainingSettings) -> Iterator[None]:
+    """Inside, use only algorithms that repeat their bits, in one thread, where the recipe wants that."""
+    if not settings.deterministic:
+        yield
+        return
+    threads, before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # which cuBLAS wants for this
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.set_num_threads(threads)
+
+
+DETERMINISTIC = (
+    "training.deterministic: one thread, whatever the machine has; on two cores an update takes about 1.3 times as long"
+)
 
 
 class _Run:
@@ -251,8 +218,21 @@ class _Run:
             trainer.restore(checkpoint, damaged)
         self.checkpoint = checkpoint = None  # several times the size of the model
         self.world.alike(self.bundle.network)
+        with self.world.together():
+            note = check_batch(self.bundle, feed, self.world.size)
+        if note is not None and self.world.leads:
+            for listener in self.listeners:
+                listener.on_message(note)
         trainer.run(resume=self.resume)
         return self.bundle
+
+    def replay(self, saved: Checkpoint, own: Path) -> Replay:
+        """own: a folder for files that only this process reads."""
+        with self.world.together():
+            self._read(own)
+        trainer = self._trainer(self._feed())
+        self._prepare(lambda message: None)
+        return trainer.replay(saved)
 
     def _read(self, own: Path) -> None:
         """Read the tables and build the model."""
@@ -297,7 +277,8 @@ class _Run:
         corpus, bundle, world = self.corpus, self.bundle, self.world
         self._check_same_rows(feed)
         report_epochs, planned = _plan_reports(corpus, feed, self.measured)
-        for message in [*notes(self.recipe), *corpus.notes, *bundle.notes, *planned]:
+        costs = [DETERMINISTIC] if self.recipe.training.deterministic else []
+        for message in [*notes(self.recipe), *corpus.notes, *bundle.notes, *planned, *costs]:
             for listener in self.listeners:
                 listener.on_message(message)
         spread = None if world.size == 1 else world.spread
@@ -422,7 +403,8 @@ def _clear(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         old = [folder / name for name in (WEIGHTS, CHECKSUMS, METRICS, FILM)]
-        for path in [*old, *(folder / CHECKPOINTS).glob("*.safetensors*")]:
+        parts = [path for part in (CHECKPOINTS, NONFINITE) for path in (folder / part).glob("*.safetensors*")]
+        for path in [*old, *parts]:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from None

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from types import FrameType
@@ -25,6 +25,7 @@ from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tenso
 from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
+    NONFINITE,
     Checkpoint,
     CheckpointSchedule,
     TrainingState,
@@ -63,6 +64,33 @@ TRIM_EVERY = 25
 """Updates after which free memory is given back."""
 TIE_BREAKER = 1e-6
 """The most that a lower perplexity adds to the leading metric: less than any step of a rate."""
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What an update changes whether or not it takes a step: random states, and what the loss carries."""
+
+    random: Tensor
+    random_device: Tensor | None
+    objective: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A saved update that was computed again.
+
+    epoch, batch: its place in the plan, from 0; rows: of the batch, from 0 among those that are trained on; loss: per
+    target; terms: the weighted parts of the total loss; parameters: by name, how many numbers of their gradient are not
+    finite.
+    """
+
+    update: int
+    epoch: int
+    batch: int
+    rows: list[int]
+    loss: float
+    terms: dict[str, float]
+    parameters: dict[str, int]
 
 
 class Trainer:
@@ -238,6 +266,28 @@ class Trainer:
         rate = settings.learning_rate * rate_factor(settings, share) * state.rate
         for group in self.optimizer.param_groups:
             group["lr"] = rate
+        before = _Before(torch.get_rng_state(), random_state(self.bundle.device), dict(state.objective))
+        loss = self._gradient(share)
+        limit = settings.clip if settings.clip else math.inf
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
+        if torch.isfinite(norm):
+            self.optimizer.step()
+            self.norm, state.skipped_in_a_row = float(norm), 0
+            state.seen += loss.targets
+            state.loss_total += float(loss.total.detach())
+            state.loss_count += loss.count
+        else:
+            self._skip(loss, before)
+        state.updates += 1
+        self._tick()
+        if state.updates % TRIM_EVERY == 0:
+            trim_memory()
+        if state.updates % 10 == 0:
+            self._show_progress(batches)
+
+    def _gradient(self, share: float) -> Loss:
+        """Compute the loss and the gradient of the batch that is due. share: of the run that is done."""
+        state, settings = self.state, self.settings
         self.network.train()
         self.world.seed(settings.seed, state.updates)
         with autocast(settings.precision, self.bundle.device):
@@ -250,33 +300,47 @@ class Trainer:
                 device=self.bundle.device,
             )
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.world.backward(loss, self.network)
-        limit = settings.clip if settings.clip else math.inf
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
-        if torch.isfinite(norm):
-            self.optimizer.step()
-            self.norm, state.skipped_in_a_row = float(norm), 0
-            state.seen += loss.targets
-            state.loss_total += float(loss.total.detach())
-            state.loss_count += loss.count
-        else:
-            self._skip(loss)
-        state.updates += 1
-        self._tick()
-        if state.updates % TRIM_EVERY == 0:
-            trim_memory()
-        if state.updates % 10 == 0:
-            self._show_progress(batches)
+        return self.world.backward(loss, self.network)
 
-    def _skip(self, loss: Loss) -> None:
+    def _skip(self, loss: Loss, before: _Before) -> None:
         """Take no step where the gradient is not finite; the state that a stream carries is not either, and starts
-        anew."""
+        anew. The first of several in a row is saved, so that `replay` can compute it again."""
         self.culprit = find_culprit(loss, self.objective.settings)
+        carried = self.feed.carried(before=True)
         with self.world.together():
             message = count_skipped(self.settings, self.state, self.folder, self.culprit)
-        if message is not None:
-            self._say(message)
+            if message is not None and self.world.leads:
+                state = replace(self.state, objective=before.objective)
+                checkpoint = Checkpoint(
+                    state, tensors_of(self.network), {}, carried, before.random, before.random_device
+                )
+                save_checkpoint(self.folder / NONFINITE, checkpoint)
+                self._say(f"{message}; to see it again: seq2see train {quote(str(self.folder))} --replay")
         self.feed.restore({})
+
+    def replay(self, checkpoint: Checkpoint) -> Replay:
+        """Compute a saved update again, without a step: what is not finite in it."""
+        fill(self.network, checkpoint.weights, path=self.folder / NONFINITE)
+        self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in checkpoint.carried.items()})
+        self.state = state = checkpoint.state
+        self.objective.state = state.objective
+        torch.set_rng_state(checkpoint.random)
+        restore_random_state(self.bundle.device, checkpoint.random_device)
+        loss = self._gradient(self._share(self.feed.batches(state.epoch)))
+        wrong = {
+            name: int((~parameter.grad.isfinite()).sum())
+            for name, parameter in self.network.named_parameters()
+            if parameter.grad is not None and not bool(parameter.grad.isfinite().all())
+        }
+        return Replay(
+            update=state.updates + 1,
+            epoch=state.epoch,
+            batch=state.index,
+            rows=self.feed.rows(state.epoch, state.index),
+            loss=float(loss.total.detach()) / max(loss.count, 1),
+            terms=loss.terms,
+            parameters=wrong,
+        )
 
     def _film(self) -> None:
         """Record a frame where one is due, unless the weights may be lost. Its time does not count for the speed."""
