@@ -75,7 +75,7 @@ class ReportsInTurns:
     def save(self, path: str) -> None:
         saver = self.trainer.model_saver
         saver.base_path, saver.last_saved_step = path, None
-        saver.save(0)
+        saver.save(0, moving_average=self.trainer.moving_average)
         Path(f"{path}_step_0.pt").rename(path)
 
 
@@ -97,6 +97,7 @@ def train() -> None:
         "decay_method": "none",
         "start_decay_steps": 10**9,
         "max_grad_norm": 5,
+        "average_decay": round(1 - config["ema"], 6) if config["ema"] else 0,
         "dropout": [config["dropout"]],
         "label_smoothing": 0.0,
         "train_steps": 10**9,

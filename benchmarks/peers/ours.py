@@ -38,6 +38,7 @@ TRAINING = [
     "training.epochs=0",
     "training.updates=1000000",
     "training.average=1",
+    "training.ema={ema}",
     "training.film=0",
     "training.report_every=1000000",
     "training.checkpoint_every=1000000",
@@ -54,12 +55,16 @@ class TrainerInTurns(Trainer):
 
     def _update(self, batches: int) -> None:
         if self.turns is None:
-            self.turns = Updates(lambda path: self.bundle.save(Path(path)))
+            self.turns = Updates(self._save)
             answer(ready=True)
             self.turns.wait()
         before = self.state.seen
         super()._update(batches)
         self.turns.updated(self.state.seen - before)
+
+    def _save(self, path: str) -> None:
+        with self._averaged():
+            self.bundle.save(Path(path))
 
 
 def train() -> None:

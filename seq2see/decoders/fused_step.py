@@ -8,6 +8,7 @@ plain softmax; everything else goes through the parts themselves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -65,7 +66,9 @@ class FusedSteps:
         self._multiply_context = packed.multiplier(self._by_context) if self._by_context else None
         self._start, self._every = ready.start[0], ready.every
         prepared = ready.looks[self.name]
-        self._keys, self._values = prepared.keys if self._v is None else 2 * prepared.keys, prepared.values
+        # batches of small products are several times as fast where the places of an input lie together
+        self._keys, self._values = (part.contiguous() for part in (prepared.keys, prepared.values))
+        self._keys = self._keys if self._v is None else 2 * self._keys
         self._padding = None if prepared.mask.all() else ~prepared.mask[:, None]
         self._has_empty = not prepared.mask.any(1).all()
         self._fed: Tensor | None = None
@@ -126,7 +129,7 @@ class FusedSteps:
     def _project(self, token: Int[Tensor, " rows"]) -> Float[Tensor, "rows _"]:
         """The products of e(y) with all its weights, and the biases; of many rows each symbol is multiplied once."""
         if self._table is not None:
-            return self._table[token]
+            return self._table.index_select(0, token)
         if len(token) <= FEW_INPUTS:
             return self._packed.joint(self._decoder.embedding(token), self._by_symbol, self._bias)
         symbols, rows = torch.unique(token, return_inverse=True)
@@ -134,14 +137,11 @@ class FusedSteps:
 
     def select(self, rows: Int[Tensor, " chosen"], inputs: Int[Tensor, " inputs"] | None) -> None:
         """Continue with these hypotheses, of these inputs (None: of all)."""
-        self._state = tuple(part[rows] for part in self._state)
-        self._product = None if self._product is None else self._product[rows]
-        self._context = None if self._context is None else self._context[rows]
+        self._state = tuple(part.index_select(0, rows) for part in self._state)
+        self._product, self._context = _selected((self._product, self._context), rows)
         if inputs is not None:
-            self._keys, self._values = self._keys[inputs], self._values[inputs]
-            self._fed = None if self._fed is None else self._fed[inputs]
-            self._padding = None if self._padding is None else self._padding[inputs]
-            self._every = None if self._every is None else self._every[inputs]
+            self._keys, self._values = self._keys.index_select(0, inputs), self._values.index_select(0, inputs)
+            self._fed, self._padding, self._every = _selected((self._fed, self._padding, self._every), inputs)
 
     def _look(
         self, query: Float[Tensor, "rows _"], forced: Float[Tensor, "rows places"] | None
@@ -171,6 +171,11 @@ class FusedSteps:
         self, weights: Float[Tensor, "batch width places"], values: Float[Tensor, "batch places size"]
     ) -> Float[Tensor, "rows size"]:
         return torch.bmm(weights, values).flatten(0, 1)
+
+
+def _selected(parts: Sequence[Tensor | None], rows: Int[Tensor, " chosen"]) -> list[Tensor | None]:
+    """These rows of each; `index_select` takes a fifth of the time of indexing."""
+    return [None if part is None else part.index_select(0, rows) for part in parts]
 
 
 def fused_steps(decoder: Decoder, head: Head, ready: Ready, packed: PackedWeights | None) -> FusedSteps | None:

@@ -220,7 +220,8 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
         lines.append(f"dropout: {dropped}")
     metric = settings.metric or metrics_of(recipe)[0]
     kept = f"the mean of the best {settings.average} weights" if settings.average > 1 else "the best weights"
-    lines.append(f"stops after {_limits(settings)}; {kept} by dev {metric} are kept")
+    smoothed = f", each a moving average (decay {settings.ema:g})" if settings.ema else ""
+    lines.append(f"stops after {_limits(settings)}; {kept} by dev {metric} are kept{smoothed}")
     return lines
 
 

@@ -106,6 +106,11 @@ class TrainingSettings(Settings):
         description="longest time between checkpoints (longer if writing one takes over 2 % of it); 0: no limit",
     )
     average: Positive = Field(1, description="the weights of the best so many checkpoints are averaged at the end")
+    ema: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.0,
+        description="decay of an exponential moving average of the weights, such as 0.99, which reports measure and "
+        "the model keeps; 0: the weights themselves",
+    )
     scheduled_sampling: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the model's own tokens at the end of training, growing from 0"
     )

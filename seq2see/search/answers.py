@@ -44,10 +44,11 @@ class AnswerWriter:
             looks.outputs = symbols
         if alone and self.hard:
             looks.chosen = self._chosen(looks)
-        every = self.vocabulary.decode([i for others in hypothesis.runners_up for i, _ in others], hypothesis.words)
-        names, tokens = iter(every), []
-        for symbol, log_prob, others in zip(symbols, hypothesis.log_probs, hypothesis.runners_up, strict=True):
-            tokens.append(Token(symbol, math.exp(log_prob), [(next(names), share) for _, share in others]))
+        names = iter(self.vocabulary.decode([i for step in hypothesis.likeliest for i in step], hypothesis.words))
+        tokens = [
+            Token(symbol, math.exp(log_prob), [(next(names), share) for share in shares])
+            for symbol, log_prob, shares in zip(symbols, hypothesis.log_probs, hypothesis.shares, strict=True)
+        ]
         looks.probabilities = [token.probability for token in tokens]
         text = self.text_of(symbols, hypothesis.ids)
         return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)

@@ -36,7 +36,7 @@ class Hypothesis:
 
     ids: its symbols, the last one `<eos>` where it is finished (or the one label);
     log_probs: log P(y_t | y_<t, x) of each id; log_probability: their sum; score: what the search ranked by;
-    runners_up: for each id the likeliest symbols of its step as (id, probability), best first;
+    likeliest, shares: the likeliest symbols of each step with their probabilities, best first, a row for each id;
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
     maps: the looks of each head, if asked for: (heads, steps, places) by input name, and those of the layers below the
     last one by `name.layer-1`;
@@ -53,7 +53,8 @@ class Hypothesis:
     log_probability: float
     score: float
     finished: bool
-    runners_up: list[list[tuple[int, float]]] = field(default_factory=list)
+    likeliest: list[list[int]] = field(default_factory=list)
+    shares: list[list[float]] = field(default_factory=list)
     looks: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     maps: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     places: dict[str, list[str]] = field(default_factory=dict)
@@ -63,6 +64,11 @@ class Hypothesis:
     words: list[str] = field(default_factory=list)
     forced: int = 0
     numbers: NDArray[np.floating] | None = None
+
+    @property
+    def runners_up(self) -> list[list[tuple[int, float]]]:
+        """For each id the likeliest symbols of its step as (id, probability), best first."""
+        return [list(zip(*step, strict=True)) for step in zip(self.likeliest, self.shares, strict=True)]
 
 
 # --- Places of an input

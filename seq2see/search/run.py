@@ -103,6 +103,11 @@ def build_hypotheses(
         looked = {name: _mean_of_heads(weights) for name, weights in apart.items() if not places[name].lower}
         each = log_probs[output, :length].tolist()
         likeliest, shares = paths.runners_up[output, :length].tolist(), chances[output, :length].tolist()
+        if limit < writable.symbols:  # words of other inputs come last, since they have no probability
+            there = (paths.runners_up[output, :length] < limit).sum(1).tolist()
+            likeliest, shares = (
+                [step[:few] for few, step in zip(there, part, strict=True)] for part in (likeliest, shares)
+            )
         total = sum(each)
         hypotheses[row].append(
             Hypothesis(
@@ -111,10 +116,8 @@ def build_hypotheses(
                 log_probability=total,
                 score=_score(total, length, looked, options),
                 finished=finished[output],
-                runners_up=[
-                    [(i, p) for i, p in zip(*step, strict=True) if i < limit]
-                    for step in zip(likeliest, shares, strict=True)
-                ],
+                likeliest=likeliest,
+                shares=shares,
                 looks=looked,
                 maps={
                     name: np.swapaxes(weights, 0, -2)

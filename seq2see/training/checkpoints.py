@@ -34,6 +34,8 @@ KEEP = 2
 STATE_KEY = "standing"
 """Of the training state in the metadata of a checkpoint; older versions read it too."""
 DAMAGED = ".damaged"
+PARTS_OF_TENSORS = ("weights", "optimizer", "carried", "averages")
+"""Fields of `Checkpoint`."""
 LARGEST_SHARE = 0.02
 """Of the running time, for checkpoints that are due by the clock."""
 RENAMED = {"passed_over": "skipped", "on_end": "skipped_in_a_row"}
@@ -77,13 +79,14 @@ class TrainingState:
 
 @dataclass
 class Checkpoint:
-    """A training state with its tensors: weights, optimiser, the state a stream carries, random states of torch and of
-    the device."""
+    """A training state with its tensors: weights, optimiser, the state a stream carries, moving averages of weights,
+    random states of torch and of the device."""
 
     state: TrainingState
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     carried: dict[str, Tensor] = field(default_factory=dict)
+    averages: dict[str, Tensor] = field(default_factory=dict)
     random: Tensor = field(default_factory=torch.get_rng_state)
     random_device: Tensor | None = None
 
@@ -127,7 +130,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     tensors: dict[str, Tensor] = {"random": checkpoint.random}
     if checkpoint.random_device is not None:
         tensors["random_device"] = checkpoint.random_device
-    for part in ("weights", "optimizer", "carried"):
+    for part in PARTS_OF_TENSORS:
         tensors |= {f"{part}/{name}": tensor for name, tensor in getattr(checkpoint, part).items()}
     path = folder / f"update-{checkpoint.state.updates:09d}.safetensors"
     write_tensors(path, tensors, metadata={STATE_KEY: json.dumps(asdict(checkpoint.state))})
@@ -192,14 +195,14 @@ def _read(path: Path) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             stored: dict[str, Any] = json.loads((file.metadata() or {})[STATE_KEY])
         state = TrainingState(**{RENAMED.get(name, name): value for name, value in stored.items()})
-        parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "carried": {}}
+        parts: dict[str, dict[str, Tensor]] = {part: {} for part in PARTS_OF_TENSORS}
         random, random_device = tensors.pop("random"), tensors.pop("random_device", None)
         for key, tensor in tensors.items():
             part, name = key.split("/", 1)
             parts[part][name] = tensor
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not a checkpoint of this version of seq2see ({error})") from None
-    return Checkpoint(state, parts["weights"], parts["optimizer"], parts["carried"], random, random_device)
+    return Checkpoint(state, **parts, random=random, random_device=random_device)
 
 
 # ---------------------------------------------------------------- resuming: where the rows of a run come from
@@ -310,7 +313,7 @@ PARTS = ("inputs", "output", "data", "encoder", "attention", "decoder", "evaluat
 """Parts that determine the weights, the rows and which model is the best ..."""
 FREE = ("dropout",)
 """... except these keys, at any depth."""
-TRAINING = ("optimizer", "batch_tokens", "batch_rows", "bptt", "lanes", "seed", "metric")
+TRAINING = ("optimizer", "ema", "batch_tokens", "batch_rows", "bptt", "lanes", "seed", "metric")
 """The keys of `training` that determine the batches, their order, or the content of a checkpoint."""
 
 

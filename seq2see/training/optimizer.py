@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -96,6 +97,46 @@ def rate_factor(settings: TrainingSettings, share: float) -> float:
         start = settings.warmup or 0.01
         return max(math.sqrt(start / max(share, start)), low)
     return 1.0
+
+
+# ---------------------------------------------------------------- moving average of the weights
+
+
+class MovingAverage:
+    """An exponential moving average of the learned weights: after update n, a <- d a + (1 - d) w.
+
+    d = min(decay, (1 + n) / (10 + n)): the first weights, which are random, are forgotten soon. Buffers, such as the
+    statistics of a normalisation, stay the network's own.
+    """
+
+    def __init__(self, network: nn.Module, decay: float):
+        self.decay = decay
+        self._weights = {name: each.detach() for name, each in network.named_parameters() if each.requires_grad}
+        self.tensors = {name: weight.clone() for name, weight in self._weights.items()}
+
+    def update(self, updates: int) -> None:
+        """Take in the weights after so many updates."""
+        decay = min(self.decay, (1 + updates) / (10 + updates))
+        torch._foreach_lerp_(list(self.tensors.values()), list(self._weights.values()), 1 - decay)
+
+    @contextmanager
+    def swapped_in(self) -> Iterator[None]:
+        """The network has the averages as its weights; afterwards its own again."""
+        own = {name: weight.clone() for name, weight in self._weights.items()}
+        self._fill(self.tensors)
+        try:
+            yield
+        finally:
+            self._fill(own)
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from the averages of a checkpoint."""
+        for name, tensor in self.tensors.items():
+            tensor.copy_(tensors[name])
+
+    def _fill(self, tensors: Mapping[str, Tensor]) -> None:
+        for name, weight in self._weights.items():
+            weight.copy_(tensors[name])
 
 
 # ---------------------------------------------------------------- averaging of the best weights

@@ -212,12 +212,12 @@ class _Run:
             if self.world.leads:
                 self._write()
             feed = self._feed()
+        self.world.alike(self.bundle.network)
         trainer = self._trainer(feed)
         checkpoint, damaged = self.world.leader((self.checkpoint, self.damaged))
         if checkpoint is not None:
             trainer.restore(checkpoint, damaged)
         self.checkpoint = checkpoint = None  # several times the size of the model
-        self.world.alike(self.bundle.network)
         with self.world.together():
             note = check_batch(self.bundle, feed, self.world.size)
         if note is not None and self.world.leads:

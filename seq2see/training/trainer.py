@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -39,6 +39,7 @@ from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
 from seq2see.training.losses import Loss, Objective, ctc_note
 from seq2see.training.optimizer import (
+    MovingAverage,
     autocast,
     average_weights,
     build_optimizer,
@@ -126,6 +127,7 @@ class Trainer:
         self.network = bundle.network
         self.objective = Objective(bundle.recipe.loss, bundle.fields, sums=self.world.sums)
         self.optimizer = build_optimizer(self.settings, self.network)
+        self.average = MovingAverage(self.network, self.settings.ema) if self.settings.ema else None
         self.state = TrainingState(fingerprint=feed.fingerprint)
         self.objective.state = self.state.objective
         self.schedule = CheckpointSchedule(self.settings.checkpoint_every, self.settings.checkpoint_seconds)
@@ -176,6 +178,7 @@ class Trainer:
                 tensors_of(self.network),
                 optimizer_tensors(self.optimizer),
                 carried,
+                {} if self.average is None else self.average.tensors,
                 random_device=random_state(self.bundle.device),
             )
             save_checkpoint(self.folder / CHECKPOINTS, checkpoint)
@@ -206,6 +209,8 @@ class Trainer:
             )
         fill(self.network, checkpoint.weights, path=folder)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
+        if self.average is not None:
+            self.average.restore(checkpoint.averages)
         self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in checkpoint.carried.items()})
         torch.set_rng_state(checkpoint.random)
         restore_random_state(self.bundle.device, checkpoint.random_device)
@@ -272,6 +277,8 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
         if torch.isfinite(norm):
             self.optimizer.step()
+            if self.average is not None:
+                self.average.update(state.updates)
             self.norm, state.skipped_in_a_row = float(norm), 0
             state.seen += loss.targets
             state.loss_total += float(loss.total.detach())
@@ -311,8 +318,9 @@ class Trainer:
             message = count_skipped(self.settings, self.state, self.folder, self.culprit)
             if message is not None and self.world.leads:
                 state = replace(self.state, objective=before.objective)
+                weights = tensors_of(self.network)
                 checkpoint = Checkpoint(
-                    state, tensors_of(self.network), {}, carried, before.random, before.random_device
+                    state, weights, {}, carried, random=before.random, random_device=before.random_device
                 )
                 save_checkpoint(self.folder / NONFINITE, checkpoint)
                 self._say(f"{message}; to see it again: seq2see train {quote(str(self.folder))} --replay")
@@ -364,19 +372,24 @@ class Trainer:
             check_weights(self.network, self.settings, state, self.folder)
         speed = self._speed()
         self.network.eval()
-        report = self._evaluated()
+        with self._averaged():
+            report = self._evaluated()
+            self._keep_if_best(report)
         report.loss = state.loss_total / max(state.loss_count, 1)
         report.objective = dict(state.objective)
         report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
         state.loss_total = state.loss_count = 0.0
         state.reported, state.reported_seconds = state.updates, state.seconds
-        self._keep_if_best(report)
         self._write(report)
         for listener in self.listeners:
             listener.on_report(report, self.metric)
         self._tick()
         self._speed_clock, self._speed_seen = time.perf_counter(), state.seen
         return report
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        """The network with the weights that are measured and kept."""
+        return nullcontext() if self.average is None else self.average.swapped_in()
 
     def _evaluated(self) -> Report:
         """A report of the current model, with the numbers of the run."""
@@ -446,7 +459,8 @@ class Trainer:
     def _stop(self) -> None:
         """Leave a model in the folder: the best so far, or before the first report the current weights."""
         if self.state.best is None and not self.state.skipped_in_a_row:
-            self._write_weights()
+            with self._averaged():
+                self._write_weights()
         stopped = f"stopped after {counted(self.state.updates, 'update')}"
         self._say(f"{stopped}; to go on: seq2see train {quote(str(self.folder))} --resume")
         for listener in self.listeners:
