@@ -104,6 +104,8 @@ def _sizes(recipe: Recipe) -> dict[str, int]:
 
 LONGEST_MEASURED = 1000
 """Symbols of a row that is measured; a longer one takes at least as much more as it is longer."""
+FEW = 2
+"""Rows that are measured, and twice as many."""
 SMALL = 1 << 28
 """Batches below so many bytes are not looked at more closely: any machine has as much."""
 MARGIN = 1.2
@@ -114,8 +116,8 @@ def check_batch(bundle: Bundle, feed: Feed, processes: int = 1) -> str | None:
     """Refuse a batch that cannot fit into this machine or container, with the setting that would make it fit. Returns a
     note where it fits, but not beside what other programs use now; None where it fits, or that is not known.
 
-    processes: that share each batch. The memory of one row and of two is measured, by one update without a step, and
-    that of the largest batch is the same for each further row.
+    processes: that share each batch. The memory of a few rows and of twice as many is measured, by updates without a
+    step; each further row takes as much.
     """
     if not isinstance(feed, RowFeed) or bundle.device.type != "cpu":
         return None
@@ -128,9 +130,8 @@ def check_batch(bundle: Bundle, feed: Feed, processes: int = 1) -> str | None:
     own = -(-rows // processes)
     measurable = np.where(widths <= LONGEST_MEASURED, widths, 0)
     row = int(measurable.argmax()) if measurable.any() else int(widths.argmin())
-    one = max(update_bytes(bundle, feed, [row]), 1)
-    each = max(update_bytes(bundle, feed, [row, row]) - one, 1)
-    needed = int((one + each * (own - 1)) * MARGIN * max(longest / max(int(widths[row]), 1), 1.0))
+    longer = max(longest / max(int(widths[row]), 1), 1.0)
+    needed = int(batch_bytes(bundle, feed, row, own) * MARGIN * longer)
     if needed < min(SMALL, limit) or needed <= free:
         return None
     largest = f"a batch of {counted(rows, 'row')} of {counted(longest, 'symbol')}"
@@ -156,9 +157,17 @@ def _smaller(recipe: Recipe, rows: int, longest: int, share: float) -> str:
     return f"set training.batch_tokens={fitting * longest}"
 
 
+def batch_bytes(bundle: Bundle, feed: RowFeed, row: int, times: int) -> int:
+    """Bytes of an update of this row, so many times; of more than a few it is extrapolated."""
+    if times <= 2 * FEW:
+        return update_bytes(bundle, feed, [row] * times)
+    few, more = (update_bytes(bundle, feed, [row] * rows) for rows in (FEW, 2 * FEW))
+    return few + (more - few) * (times - FEW) // FEW
+
+
 def update_bytes(bundle: Bundle, feed: RowFeed, rows: list[int]) -> int:
-    """The most bytes of tensors that an update of these rows holds at once, beside weights and gradients. It changes
-    nothing: neither weights, nor random numbers."""
+    """The most bytes of tensors that an update of these rows holds at once, beside the weights. It changes nothing:
+    neither weights, nor random numbers."""
     objective = Objective(bundle.recipe.loss, bundle.fields)
     network, random = bundle.network, random_state(bundle.device)
     network.train()
@@ -170,8 +179,7 @@ def update_bytes(bundle: Bundle, feed: RowFeed, rows: list[int]) -> int:
                 torch.autograd.grad(total, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
     finally:
         restore_random_state(bundle.device, random)
-    gradients: int = sum(parameter.nbytes for parameter in network.parameters() if parameter.requires_grad)
-    return max(int(allocated.most) - gradients, 0)
+    return int(allocated.most)
 
 
 class Allocations(TorchDispatchMode):

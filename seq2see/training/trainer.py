@@ -202,11 +202,10 @@ class Trainer:
     def restore(self, checkpoint: Checkpoint, damaged: Mapping[Path, str]) -> None:
         """Load the state of a run from its newest checkpoint. damaged: the problem of each newer one."""
         folder = self.folder / CHECKPOINTS
-        if not self.feed.fingerprint.startswith(checkpoint.state.fingerprint):  # older ones have no hash at their end
-            raise UserError(
-                f"{self.folder}: cannot resume, the data has changed: it was {checkpoint.state.fingerprint}, "
-                f"now it is {self.feed.fingerprint}"
-            )
+        before, now = checkpoint.state.fingerprint, self.feed.fingerprint
+        with self.world.together():
+            if not now.startswith(before):  # older ones have no hash at their end
+                raise UserError(f"{self.folder}: cannot resume, the data has changed: it was {before}, now it is {now}")
         fill(self.network, checkpoint.weights, path=folder)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
         if self.average is not None:

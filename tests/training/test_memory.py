@@ -16,7 +16,7 @@ from seq2see.recipe import load_recipe
 from seq2see.training import memory
 from seq2see.training.dataset import read_corpus
 from seq2see.training.feeds import RowFeed
-from seq2see.training.memory import check_batch, free_memory, memory_limit, update_bytes
+from seq2see.training.memory import batch_bytes, check_batch, free_memory, memory_limit, update_bytes
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, last_checkpoint, run, same, words
 
@@ -34,9 +34,9 @@ def test_each_further_row_takes_as_much_as_the_one_before(tmp_path: Path) -> Non
     bundle, feed = built(tmp_path)
     weights = {name: tensor.clone() for name, tensor in bundle.network.state_dict().items()}
     random = torch.get_rng_state()
-    one, two, twelve = (update_bytes(bundle, feed, [0] * rows) for rows in (1, 2, 12))
-    assert one > 0
-    assert twelve == pytest.approx(one + 11 * (two - one), rel=0.1)
+    for rows in (1, 3, 12, 30):
+        assert batch_bytes(bundle, feed, 0, rows) == pytest.approx(update_bytes(bundle, feed, [0] * rows), rel=0.1)
+    assert update_bytes(bundle, feed, [0] * 30) > 5 * update_bytes(bundle, feed, [0])
     assert same(weights, bundle.network.state_dict())
     assert all(parameter.grad is None for parameter in bundle.network.parameters())
     assert bool((torch.get_rng_state() == random).all())
