@@ -174,7 +174,7 @@ def _repeating(settings: TrainingSettings) -> Iterator[None]:
 
 
 DETERMINISTIC = (
-    "training.deterministic: one thread, whatever the machine has; on two cores an update takes about 1.3 times as long"
+    "training.deterministic: one thread, whatever the machine has; beside two an update takes 1.1 to 1.5 times as long"
 )
 
 
