@@ -134,7 +134,7 @@ def test_an_update_that_was_not_finite_can_be_computed_again(tmp_path: Path, mon
     def spoiled(self: Objective, model: Any, step: Any, ready: Any, batch: Any, **named: Any) -> Any:
         loss = usual(self, model, step, ready, batch, **named)
         if 7 in batch.rows:
-            totals.append(float(loss.total))
+            totals.append(float(loss.total.detach()))
             loss.total = loss.total * math.nan
         return loss
 
