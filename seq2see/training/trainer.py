@@ -256,6 +256,7 @@ class Trainer:
         epoch_ended = state.index == batches
         if epoch_ended:
             state.epoch, state.index = state.epoch + 1, 0
+        self._tick()
         state.finished = self._over()
         if state.finished or self._report_due(epoch_ended):
             self.report()
@@ -285,7 +286,6 @@ class Trainer:
         else:
             self._skip(loss, before)
         state.updates += 1
-        self._tick()
         if state.updates % TRIM_EVERY == 0:
             trim_memory()
         if state.updates % 10 == 0:
