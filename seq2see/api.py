@@ -107,6 +107,7 @@ class Model:
         oracle: Mapping[int, Any] | None = None,
         replace_unknown: bool | None = None,
         first_row: int = 0,
+        drawn_as: Sequence[int] | None = None,
         notices: Notices | None = None,
         maps: bool = False,
         **options: Any,
@@ -119,9 +120,9 @@ class Model:
         prefix: how outputs begin, as a text or a list of symbols. oracle: attention weights for some steps (from 0),
         used for every hypothesis. n_best: without it, all hypotheses of the beam are returned, the best one as the
         prediction and the others as its alternatives. maps: keep heads and layers apart (`Looks.heads`, `Looks.maps`).
-        first_row, notices: to predict a table in parts. `first_row` is the index of the part's first row, so that
-        samples are those of the whole table; `notices` collects the warnings about all parts (without it, each call
-        warns).
+        first_row, drawn_as, notices: to predict a table in parts. `first_row` is the index of the part's first row, so
+        that samples are those of the whole table, or `drawn_as` the index of each row; `notices` collects the warnings
+        about all parts (without it, each call warns).
         options: further fields of `SearchOptions`.
         """
         many = (isinstance(inputs, list) and not is_numbers(inputs, self.bundle.fields)) or is_frame(inputs)
@@ -142,7 +143,13 @@ class Model:
         )
         warn(self._warnings(rows, into=notices))
         predictions = predict(
-            self.bundles, rows, search_options, replace_unknown=replace_unknown, first_row=first_row, maps=maps
+            self.bundles,
+            rows,
+            search_options,
+            replace_unknown=replace_unknown,
+            first_row=first_row,
+            drawn_as=drawn_as,
+            maps=maps,
         )
         if forced is not None:
             warn(unreached_steps(forced, [prediction for prediction in predictions if not prediction.reason]))
@@ -471,9 +478,16 @@ def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:
             listener.on_message(message)
 
 
-def load(folder: str | Path, *, device: str = "cpu") -> Model:
-    """Load the model in a folder; several folders joined by + are an ensemble."""
-    return Model([Bundle.load(part, device=device) for part in folders_of(folder)])
+def load(folder: str | Path, *, device: str = "cpu", on_error: str | None = None) -> Model:
+    """Load the model in a folder; several folders joined by + are an ensemble. on_error: what to do with bad rows of
+    tables, "stop" or "skip" (default: as the recipe says)."""
+    if on_error not in (None, "stop", "skip"):
+        raise UserError(f"on_error: expected 'stop' or 'skip', got {on_error!r}")
+    bundles = [Bundle.load(part, device=device) for part in folders_of(folder)]
+    for bundle in bundles if on_error is not None else ():
+        data = bundle.recipe.data.model_copy(update={"on_error": on_error})
+        bundle.recipe = bundle.recipe.model_copy(update={"data": data})
+    return Model(bundles)
 
 
 def default_folder(recipe: Recipe) -> Path:

@@ -30,7 +30,8 @@ class CellLoop(Protocol):
     def backward(
         self, grads: State, saved: tuple[Tensor, ...], inputs: Tensor, recurrent: Tensor
     ) -> tuple[Tensor, ...]:
-        """Write the gradients of W x + b and U s, and return those of the state before, but for the part of U s."""
+        """Write the gradients of W x + b and U s, in whatever precision those tensors have, and return those of the
+        state before, but for the part of U s."""
 
 
 @dataclass
@@ -61,7 +62,9 @@ class GruLoop:
         r, z = gates[:, :size], gates[:, size:]
         kept = grad * z
         new = torch.ops.aten.tanh_backward(grad - kept, n)
-        from_gates = torch.cat([new * inner, grad * (s - n)], dim=1)
+        from_gates = torch.empty_like(gates)
+        torch.mul(new, inner, out=from_gates[:, :size])
+        torch.mul(grad, s - n, out=from_gates[:, size:])
         inputs[:, : 2 * size] = torch.ops.aten.sigmoid_backward(from_gates, gates)
         inputs[:, 2 * size :] = new
         recurrent[:, : 2 * size] = inputs[:, : 2 * size]
@@ -127,7 +130,7 @@ class _Sequence(torch.autograd.Function):
             outputs.append(state[0])
             kept += saved
         ctx.dtype = projected.dtype
-        ctx.save_for_backward(weight, b_U, torch.cat(outputs[:-1]), *kept)
+        ctx.save_for_backward(weight, b_U, torch.cat(outputs[:-1]).to(weight.dtype), *kept)
         last = (part.clone() for part in state)  # no output may be kept by its own graph
         return torch.stack(outputs[1:]), *last
 
@@ -136,13 +139,15 @@ class _Sequence(torch.autograd.Function):
     def backward(ctx: Any, by_output: Tensor, *state: Tensor) -> tuple[Tensor | None, ...]:
         weight, b_U, outputs, *kept = ctx.saved_tensors
         cell, (steps, batch, _), each = cell_loop(b_U), by_output.shape, len(kept) // len(by_output)
-        inputs, products = (by_output.new_empty(steps, batch, len(weight)) for _ in range(2))
+        inputs, products = (
+            by_output.new_empty(steps, batch, len(weight), dtype=to) for to in (ctx.dtype, weight.dtype)
+        )
         multiply = fixed_product(weight.t())
         for step in reversed(range(steps)):
             state = (state[0] + by_output[step], *state[1:])
             saved = tuple(kept[step * each : (step + 1) * each])
             state = cell.backward(state, saved, inputs[step], products[step])
             state = (state[0] + multiply(products[step]), *state[1:])
-        by_U = products.flatten(0, 1).to(weight.dtype).t() @ outputs.to(weight.dtype)
-        by_bias = None if b_U is None else products[:, :, -len(b_U) :].sum((0, 1))
-        return inputs.transpose(0, 1).to(ctx.dtype), by_U.to(by_output.dtype), by_bias, *state
+        by_U = products.flatten(0, 1).t() @ outputs
+        by_bias = None if b_U is None else products[:, :, -len(b_U) :].sum((0, 1), dtype=by_output.dtype)
+        return inputs.transpose(0, 1), by_U.to(by_output.dtype), by_bias, *state

@@ -39,14 +39,15 @@ def product(x: Float[Tensor, "rows width"], weight: Float[Tensor, "out width"]) 
     return x @ weight.t()
 
 
-def fixed_product(weight: Float[Tensor, "out width"]) -> Callable[[Float[Tensor, "rows width"]], Tensor]:
-    """x -> x weight', for many x while the weight does not change; without a gradient. x and the product may have a
-    higher precision than the weight."""
+def fixed_product(
+    weight: Float[Tensor, "out width"], bias: Float[Tensor, " out"] | None = None
+) -> Callable[[Float[Tensor, "rows width"]], Tensor]:
+    """x -> x weight' + bias, for many x while the weight does not change; without a gradient. x and the product may
+    have a higher precision than the weight."""
     if is_packable(weight):
         packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-        return lambda x: torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
-    transposed = weight.t()
-    return lambda x: (x.to(weight.dtype) @ transposed).to(x.dtype)
+        return lambda x: torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+    return lambda x: linear(x.to(weight.dtype), weight, bias).to(x.dtype)
 
 
 @dataclass

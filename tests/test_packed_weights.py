@@ -118,4 +118,7 @@ def test_products_with_a_fixed_weight_are_the_usual_ones(precision: torch.dtype,
     multiplied = fixed_product(weight)(x)
     assert multiplied.dtype == x.dtype
     torch.testing.assert_close(multiplied, linear(x.to(precision), weight).to(x.dtype))
+    bias = torch.randn(len(weight)).to(precision)
+    with_bias = fixed_product(weight, bias)(x)
+    torch.testing.assert_close(with_bias, linear(x.to(precision), weight, bias).to(x.dtype))
     torch.testing.assert_close(product(x.to(precision), weight), linear(x.to(precision), weight))

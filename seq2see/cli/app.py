@@ -10,7 +10,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +34,7 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
     debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
     caught_error: BaseException
     try:
-        with _terminate_cleanly(), _warnings(debug=debug):
+        with _terminate_cleanly(), print_warnings(debug=debug):
             work()
         sys.stdout.flush()
         return DONE
@@ -54,9 +54,7 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
         caught_error, code = error, FAILED
     if debug:
         traceback.print_exception(caught_error)
-    # of several processes, the first tells what is true of all
-    if speaks() or not isinstance(caught_error, UserError | KeyboardInterrupt) or isinstance(caught_error, RankError):
-        print(message, file=sys.stderr)
+    print(message, file=sys.stderr)
     return code
 
 
@@ -78,7 +76,7 @@ def _terminate_cleanly() -> Iterator[None]:
 
 
 @contextmanager
-def _warnings(*, debug: bool) -> Iterator[None]:
+def print_warnings(*, debug: bool) -> Iterator[None]:
     """Print our own notices to stderr, each once; hide the warnings of libraries unless debugging."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
@@ -86,7 +84,7 @@ def _warnings(*, debug: bool) -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, Notice):
-                if str(message) not in printed and speaks():
+                if str(message) not in printed:
                     print(message, file=sys.stderr, flush=True)
                 printed.add(str(message))
             else:
@@ -173,11 +171,31 @@ def run_command(module: str, name: str, arguments: Sequence[str]) -> None:
     if processes() > 1:
         from seq2see.training.distributed import check_command
 
-        check_command(name)
+        with one_voice():
+            check_command(name)
     command, args = parse_command(module, name, arguments)
     configure(getattr(args, "threads", None))
-    with plugin_errors(import_plugins(getattr(args, "plugins", []))):
+    voice = one_voice() if name == "train" else nullcontext()
+    with voice, plugin_errors(import_plugins(getattr(args, "plugins", []))):
         command.run(args)
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Of several processes that do one thing together, the first alone tells what is true of all of them."""
+    if speaks():
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        try:
+            yield
+        except RankError:
+            raise
+        except UserError:
+            raise SystemExit(AT_FAULT) from None
+        except KeyboardInterrupt:
+            raise SystemExit(INTERRUPTED) from None
 
 
 def parse_command(module: str, name: str, arguments: Sequence[str]) -> tuple[Any, Arguments]:

@@ -58,6 +58,8 @@ class Format(ABC):
     """Whether the first line names the columns."""
     named = True
     """Whether the file names its columns."""
+    one_column = False
+    """Whether a file has a single column, so that none can be added."""
     in_memory = False
     """Whether the rows are held in memory, so that nothing was unpacked from a file."""
 
@@ -103,6 +105,7 @@ class Plain(Format):
     """Every line is a row, including empty ones, so that line 7 of the predictions belongs to line 7 of the file."""
 
     named = False
+    one_column = True
 
     def columns(self) -> list[str]:
         if not any(text.strip() for _, text in read_lines(self.path, encoding=self.settings.encoding, bad=self.bad)):

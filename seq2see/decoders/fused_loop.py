@@ -53,21 +53,29 @@ class AdditiveLoop:
     It is computed as 2 v' f_j, f_j = logistic(2 q + 2 k_j) = (1 + tanh(q + k_j)) / 2, since torch's logistic is several
     times as fast as its tanh. The derivative of tanh is 4 f (1 - f). Gradients of energies sum to zero over places, so
     that the constant adds nothing to that of v either.
+
+    The f_j of a step are computed again on the way back: kept for all steps they would be by far the most that a batch
+    needs, and fresh memory for them costs more than the logistic does.
     """
 
     def __init__(self, keys: Float[Tensor, "batch places size"], v: Float[Tensor, " size"]):
-        self.keys, self.v, self._doubled = keys, v, 2 * keys
+        self.keys, self.v, self._doubled, self._hidden = keys, v, 2 * keys, torch.empty_like(keys)
         self._by_keys, self._by_v = torch.zeros_like(keys), torch.zeros_like(v)
 
     def forward(self, query: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = torch.add(self._doubled, query[:, None], alpha=2).sigmoid_()
-        return torch.mv(hidden.flatten(0, 1), 2 * self.v).view(hidden.shape[:2]), hidden
+        hidden = self._activate(query)
+        return torch.mv(hidden.flatten(0, 1), 2 * self.v).view(hidden.shape[:2]), query.contiguous()
 
     def backward(self, grad: Tensor, saved: Tensor) -> Tensor:
-        slopes = torch.addcmul(saved, saved, saved, value=-1)
+        hidden = self._activate(saved)
+        self._by_v.addmv_(hidden.flatten(0, 1).t(), grad.flatten())
+        slopes = hidden.addcmul_(hidden, hidden, value=-1)
         self._by_keys.addcmul_(grad[..., None], slopes)
-        self._by_v.addmv_(saved.flatten(0, 1).t(), grad.flatten())
         return torch.bmm(grad[:, None], slopes).squeeze(1).mul_(4 * self.v)
+
+    def _activate(self, query: Tensor) -> Tensor:
+        """f of all places, in memory that the next call uses again."""
+        return torch.add(self._doubled, query[:, None], alpha=2, out=self._hidden).sigmoid_()
 
     def gradients(self) -> tuple[Tensor, Tensor | None]:
         return self._by_keys * (4 * self.v), 2 * self._by_v
@@ -234,7 +242,8 @@ class _Loop(torch.autograd.Function):
             kept.append((weight, seen, *saved))
         ctx.kind, ctx.gates, ctx.steps, ctx.has_context = kind, gates, len(kept), context is not None
         ctx.types = projected.dtype, keys.dtype, values.dtype
-        shared = mask, looks.values, looks.score.keys, joint, W_c, torch.cat(entered), torch.cat(outputs), b_U, v
+        read = torch.cat(entered).to(low), torch.cat(outputs).to(low)
+        shared = mask, looks.values, looks.score.keys, joint, W_c, *read, b_U, v
         ctx.save_for_backward(*shared, *(part for step in kept for part in step))
         last = (part.clone() for part in state)  # no output may be kept by its own graph
         return torch.stack(outputs[1:]), torch.stack(contexts), torch.stack(weights), *last
@@ -246,11 +255,12 @@ class _Loop(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         kind, gates, number = ctx.kind, ctx.gates, ctx.steps
         mask, values, keys, joint, W_c, entered, outputs, b_U, v, *kept = ctx.saved_tensors
-        low, exact, batch, each = joint.dtype, by_output.dtype, len(mask), len(kept) // number
+        exact, batch, each = by_output.dtype, len(mask), len(kept) // number
         steps = [kept[first : first + each] for first in range(0, len(kept), each)]
         cell, looks = cell_loop(b_U), _looks(kind, keys, v, values, mask)
-        inputs = by_output.new_empty(number, batch, gates)
-        products, queries = (by_output.new_empty(number + 1, batch, size) for size in (gates, len(joint) - gates))
+        # gradients that only products read are kept at their precision
+        inputs = joint.new_empty(number, batch, gates)
+        products, queries = (joint.new_empty(number + 1, batch, size) for size in (gates, len(joint) - gates))
         products[-1], queries[0 if kind.current else -1] = 0, 0  # no step uses these
         contexts = by_context.clone()
         through_U, through_q, through_c = (fixed_product(each.t()) for each in (joint[:gates], joint[gates:], W_c))
@@ -259,7 +269,7 @@ class _Loop(torch.autograd.Function):
             """The gradient of a state: what it had, and what comes through its query and through U s and W_q s."""
             if len(joint) > gates:
                 queries[at] = query
-                query = through_q(query)
+                query = through_q(queries[at])
             return output + query + through_U(products[at])
 
         for step in reversed(range(number)):
@@ -279,10 +289,9 @@ class _Loop(torch.autograd.Function):
         if kind.current:
             state = (state[0] + through_U(products[0]), *state[1:])
         # what all steps share: one product each
-        outputs = outputs.to(low)
         by_W_c, by_U, by_W_q = (
-            (grads.flatten(0, 1).to(low).t() @ each).to(exact)
-            for grads, each in ((inputs, entered.to(low)), (products, outputs), (queries, outputs))
+            (grads.flatten(0, 1).t() @ each).to(exact)
+            for grads, each in ((inputs, entered), (products, outputs), (queries, outputs))
         )
         by_keys, by_v = looks.score.gradients()
         weights = torch.stack([step[0] for step in steps], dim=2)
@@ -297,10 +306,10 @@ class _Loop(torch.autograd.Function):
             by_values.to(next(types)),
             by_W_c,
             by_U,
-            products[:, :, 2 * gates // 3 :].sum((0, 1)) if kind.cell is GRU else None,
+            products[:, :, 2 * gates // 3 :].sum((0, 1), dtype=exact) if kind.cell is GRU else None,
             by_W_q if len(joint) > gates else None,
             None if by_v is None else by_v[None],
-            fed if ctx.has_context else None,
+            fed.to(exact) if ctx.has_context else None,
             *state,
         )
 

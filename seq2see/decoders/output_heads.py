@@ -202,21 +202,21 @@ class _LinearCrossEntropy(torch.autograd.Function):
         symbols = len(weight)
         columns = -(-symbols // MULTIPLE) * MULTIPLE
         rows = autocast_to(features)
-        padded = rows.new_empty(columns, weight.shape[1])
+        padded, shift = rows.new_empty(columns, weight.shape[1]), rows.new_empty(columns)
         padded[:symbols], padded[symbols:] = weight, 0
+        shift[:symbols], shift[symbols:] = bias, -torch.inf  # the columns of padding have the probability 0
         exact = torch.promote_types(bias.dtype, torch.float32)
-        by_bias, losses = features.new_zeros(symbols, dtype=exact), [features.new_zeros((), dtype=exact)]
-        grads, few, multiply = rows.new_empty(len(rows), columns), max(IN_CACHE // columns, 1), fixed_product(padded)
-        grads[:, symbols:] = 0
-        blocks = (each.split(max(BLOCK, few)) for each in (rows, targets, grads[:, :symbols]))
-        for block, *chosen in zip(*blocks, strict=True):
-            logits = multiply(block)[:, :symbols]
-            for some, wanted, by_logits in zip(*(each.split(few) for each in (logits, *chosen)), strict=True):
-                loss, gradient = _losses(some + bias, wanted, smoothing)
-                losses.append(loss)
+        by_bias, losses = features.new_zeros(columns, dtype=exact), [features.new_zeros((), dtype=exact)]
+        grads, multiply = rows.new_empty(len(rows), columns), fixed_product(padded, shift)
+        few = max(IN_CACHE // columns, 1)
+        for block, *chosen in zip(*(each.split(max(BLOCK, few)) for each in (rows, targets, grads)), strict=True):
+            for some, wanted, by_logits in zip(*(each.split(few) for each in (multiply(block), *chosen)), strict=True):
+                gradient = by_logits if by_logits.dtype == exact else torch.empty_like(by_logits, dtype=exact)
+                losses.append(_losses(some.to(exact), wanted, smoothing, symbols, gradient))
                 by_bias += gradient.sum(0)
-                by_logits.copy_(gradient)
-        ctx.save_for_backward(features, padded, grads, by_bias)
+                if gradient is not by_logits:
+                    by_logits.copy_(gradient)
+        ctx.save_for_backward(features, padded, grads, by_bias[:symbols])
         return torch.stack(losses).sum()
 
     @staticmethod
@@ -229,20 +229,24 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
 
 def _losses(
-    logits: Float[Tensor, "rows symbols"], targets: Int[Tensor, " rows"], smoothing: float
-) -> tuple[Float[Tensor, ""], Float[Tensor, "rows symbols"]]:
-    """The sum of the losses, and its gradient with respect to the logits."""
-    symbols = logits.shape[1]
+    logits: Float[Tensor, "rows columns"],
+    targets: Int[Tensor, " rows"],
+    smoothing: float,
+    symbols: int,
+    gradient: Float[Tensor, "rows columns"],
+) -> Float[Tensor, ""]:
+    """The sum of the losses; its gradient with respect to the logits is written to `gradient`. Columns behind those of
+    the symbols are minus infinity, and their gradient is 0."""
     at = targets[:, None]
-    gradient = torch.softmax(logits, dim=1)
+    torch.softmax(logits, dim=1, out=gradient)
     # log sum exp from the likeliest symbol, whose probability is at least 1 / symbols: exact where others underflow
     normaliser = logits.amax(1) - gradient.amax(1).log()
     wanted = (1 - smoothing) * logits.gather(1, at).squeeze(1)
     if smoothing:
-        wanted = wanted + smoothing * logits.mean(1)
-        gradient -= smoothing / symbols
+        wanted = wanted + smoothing * logits[:, :symbols].mean(1)
+        gradient[:, :symbols] -= smoothing / symbols
     gradient.scatter_add_(1, at, gradient.new_full((), smoothing - 1).expand(at.shape))
-    return (normaliser - wanted).sum(), gradient
+    return (normaliser - wanted).sum()
 
 
 # --- Copying

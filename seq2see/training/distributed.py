@@ -32,7 +32,8 @@ ONE_PROCESS = {
     "compare": "it trains variants one after the other; start one process for each part of --vary, each with its --out",
 }
 """Commands with a reason of their own why they are not for several processes."""
-SHARED_COMMANDS = ("train",)
+SHARED_COMMANDS = ("train", "predict")
+"""Commands in which each process does a part."""
 
 
 def check_command(name: str) -> None:

@@ -177,3 +177,22 @@ def test_what_a_step_kept_goes_with_the_backward_pass() -> None:
     total.backward()
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         total.backward()
+
+
+def test_no_step_keeps_the_activations_of_its_places() -> None:
+    """For the way back the graph keeps one weight for each place and step, but no vector."""
+    model, steps, numbers = build("gru", "additive", "previous"), 8, dict[int, int]()
+    for places in (10, 40):
+        ids = torch.randint(4, SYMBOLS, (ROWS, places))
+        ready = model.ready({"source": Sequences(ids, torch.ones_like(ids, dtype=torch.bool))}, ROWS)
+        kept: list[int] = []
+
+        def count(tensor: Tensor, kept: list[int] = kept) -> Tensor:
+            kept.append(tensor.numel())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+            model.decoder.teach(ready, model.begin(ready), torch.randint(4, SYMBOLS, (ROWS, steps)))
+        numbers[places] = sum(kept)
+    width = ready.looks["source"].keys.shape[2] + ready.looks["source"].values.shape[2]
+    assert numbers[40] - numbers[10] == ROWS * 30 * (width + steps + 1)  # keys and values, weights, the mask
