@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -44,6 +45,8 @@ MOST_BYTES = 32 << 30
 MOST_JSON = 256 * MEBIBYTE
 _PIECE = 16 << 20
 _UNFINISHED = ".unfinished-"
+PROCESS = "process"
+"""The file in an unfinished entry that says which process of which machine writes it."""
 
 
 @dataclass
@@ -128,7 +131,7 @@ class TableCache:
         self.root.mkdir(parents=True, exist_ok=True)
         self._remove_unfinished()
         folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.root))
-        (folder / "process").write_text(str(os.getpid()), "ascii")
+        (folder / PROCESS).write_text(f"{os.getpid()} {platform.node()}", "utf-8")
         return folder
 
     def discard(self, folder: Path) -> None:
@@ -136,10 +139,11 @@ class TableCache:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _remove_unfinished(self) -> None:
-        """Remove what killed processes have left: the process whose number is in the name is gone."""
+        """Remove what killed processes of this machine have left; other machines may share the folder."""
         for folder in self.root.glob(f"{_UNFINISHED}*"):
             with suppress(OSError, ValueError, UserError):
-                if not _alive(int((folder / "process").read_text("ascii"))):
+                process, _, machine = (folder / PROCESS).read_text("utf-8").partition(" ")
+                if machine == platform.node() and not _alive(int(process)):
                     shutil.rmtree(folder)
 
     def save(self, folder: Path, stored: StoredTable) -> int:
@@ -159,15 +163,18 @@ class TableCache:
             "fields": digest_fields(stored.fields),
         }
         write_bytes(folder / ROWS, json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        (folder / "process").unlink(missing_ok=True)
+        (folder / PROCESS).unlink(missing_ok=True)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         sizes = {path: path.stat().st_size for path in files}
-        manifest = {str(path.relative_to(folder)): [sizes[path], digest] for path, digest in _digests(files)}
+        manifest: dict[str, list[object]] = {
+            str(path.relative_to(folder)): [sizes[path], digest] for path, digest in _digests(files)
+        }
         write_bytes(folder / MANIFEST, json.dumps(manifest).encode())
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self._is_made_of(manifest):  # what another process has completed meanwhile is as good, and in use
+            shutil.rmtree(self.folder, ignore_errors=True)
         try:
             folder.rename(self.folder)
-        except OSError:  # another run was faster: its entry is as good
+        except OSError:
             shutil.rmtree(folder, ignore_errors=True)
         self._evict()
         return sum(sizes.values())
@@ -212,6 +219,14 @@ class TableCache:
         with suppress(OSError):
             os.utime(self.folder / MANIFEST)
         return StoredTable(fields, train, dev, baselines, trained, list(rows["notes"]))
+
+    def _is_made_of(self, manifest: dict[str, list[object]]) -> bool:
+        """Whether the entry is there, not damaged, and has just these files."""
+        try:
+            self._check()
+            return bool(read_json(self.folder / MANIFEST, most=MEBIBYTE, what="a manifest") == manifest)
+        except UserError:
+            return False
 
     def _check(self) -> None:
         """Compare all files with the manifest."""

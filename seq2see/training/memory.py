@@ -109,7 +109,7 @@ FEW = 2
 SMALL = 1 << 28
 """Batches below so many bytes are not looked at more closely: any machine has as much."""
 MARGIN = 1.2
-"""What the allocator takes beyond the tensors themselves; measured as 1.05 to 1.3."""
+"""What is allowed for what the allocator takes beyond the tensors themselves."""
 
 
 def check_batch(bundle: Bundle, feed: Feed, processes: int = 1) -> str | None:

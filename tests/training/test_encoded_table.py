@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -293,14 +294,35 @@ def test_old_entries_and_those_of_killed_runs_are_removed(
     table = tsv(tmp_path / "table.tsv", pairs())
     read_corpus(load_recipe(WORDS), table)
     (first,) = cached.iterdir()
-    killed = cached / ".unfinished-x"
-    killed.mkdir()
-    (killed / "process").write_text("999999999")
+    killed, elsewhere = cached / ".unfinished-x", cached / ".unfinished-y"
+    for folder, machine in ((killed, platform.node()), (elsewhere, "another machine")):
+        folder.mkdir()
+        (folder / table_cache.PROCESS).write_text(f"999999999 {machine}")
     monkeypatch.setattr(table_cache, "MOST_BYTES", 1)
     read_corpus(load_recipe(LABELS), table)
     assert not first.exists()
     assert not killed.exists()
-    assert len([*cached.iterdir()]) == 1
+    assert elsewhere.exists()
+    assert len([*cached.iterdir()]) == 2
+
+
+def test_an_entry_that_is_whole_is_not_replaced(tmp_path: Path, cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes encode a table at once: the one that is later must not take the files from under the other."""
+    table = tsv(tmp_path / "table.tsv", pairs())
+    plain = read_corpus(load_recipe(WORDS), table)
+    (entry,) = cached.iterdir()
+    before = {path.name: path.stat().st_ino for path in entry.rglob("*")}
+    with monkeypatch.context() as patch:
+        load = table_cache.TableCache.load
+        patch.setattr(
+            table_cache.TableCache,
+            "load",
+            lambda self, *given, check=True, **named: None if check else load(self, *given, check=check, **named),
+        )
+        again = read_corpus(load_recipe(WORDS), table)
+    assert {path.name: path.stat().st_ino for path in entry.rglob("*")} == before
+    assert [*cached.iterdir()] == [entry]
+    assert len(again.train) == len(plain.train)
 
 
 # ---------------- Several files
