@@ -12,7 +12,7 @@ import torch
 
 from seq2see.data.columns import OUTPUT, Values, group_references
 from seq2see.data.tables import Data, is_frame
-from seq2see.errors import UserError
+from seq2see.errors import UserError, speaks
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.evaluation.report import TrainingOverlap
@@ -55,7 +55,14 @@ from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.load import limits_of
-from seq2see.training.checkpoints import check_rows, check_sources, resumable, resumed_recipe, sources_of
+from seq2see.training.checkpoints import (
+    check_rows,
+    check_sources,
+    resumable,
+    resumed_recipe,
+    sources_of,
+    was_restarted,
+)
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.fine_tuning import fine_tuning_recipe
@@ -413,6 +420,9 @@ def train(
     resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,
     learning rate and the like may change.
     overwrite: replace a run that is in `out`; without it, such a folder is refused.
+
+    Processes that torchrun has started with the same arguments train one model together, and go on from the last
+    checkpoint where torchrun restarts them.
     """
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     extra = [*overrides, *limits]
@@ -420,13 +430,13 @@ def train(
         extra.append(f"training.seed={seed}")
     if device is not None:
         extra.append(f"training.device={device}")
-    with progress_unless(listeners, Progress) as followers:
+    with progress_unless(listeners if speaks() else [], Progress) as followers:
         initial = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
         source = initial.recipe if recipe is None and initial is not None else recipe
         if source is None and (out is None or not resume):
             raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
-        if resume:
-            folder = Path(out) if out is not None else default_folder(load_recipe(source or {}))
+
+        def resumed(folder: Path) -> Model:
             stored, sources = resumable(folder)
             new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
             check_rows(sources, tables)
@@ -435,6 +445,9 @@ def train(
             return Model(
                 run_training(resumed_recipe(stored, extra), sources, folder=folder, listeners=followers, resume=True)
             )
+
+        if resume:
+            return resumed(Path(out) if out is not None else default_folder(load_recipe(source or {})))
         if data is None:
             raise UserError("no data: give a table with --data (data=...)")
         resolved = load_recipe(source or {}, overrides=extra)
@@ -443,6 +456,8 @@ def train(
             resolved, notes = fine_tuning_recipe(initial.recipe, resolved, extra)
             _say(followers, notes)
         folder = Path(out) if out is not None else default_folder(resolved)
+        if was_restarted(folder):
+            return resumed(folder)
         sources, tables = sources_of(resolved, data, dev, columns, folder=folder)
         return Model(
             run_training(

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seq2see.data.formats import formats
-from seq2see.data.sources import check_exists
-from seq2see.data.tables import MARKS
+from seq2see.data.sources import PACKED, check_exists
 from seq2see.errors import UserError
+
+MARKS = ("state.json", "dataset_dict.json")
+"""Files in the folder of a Hugging Face dataset."""
 
 
 def names_several(path: str | Path) -> bool:
@@ -30,10 +32,9 @@ def shards_of(path: str | Path) -> list[Path]:
         check_exists(path)
         return [path]
     if path.is_dir():
-        found = [file for file in path.iterdir() if _is_table(file.name)]
-        wanted = (
-            f"no table in this folder; a table ends in {', '.join(f'.{kind}' for kind in _SUFFIXES)}, or these and .gz"
-        )
+        found = [file for file in path.iterdir() if is_table(file.name)]
+        suffixes = ", ".join(f".{kind}" for kind in formats if kind != "folder")
+        wanted = f"no table in this folder; a table ends in {suffixes}, or these and .gz or .zst"
     else:
         found = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - a path may be absolute
         wanted = "no file has a name like that"
@@ -43,12 +44,13 @@ def shards_of(path: str | Path) -> list[Path]:
     return files
 
 
-_SUFFIXES = tuple(kind for kind in formats if kind != "folder")
-
-
-def _is_table(name: str) -> bool:
-    parts = name.lower().removesuffix(".gz").split(".")
-    return not name.startswith(".") and len(parts) > 1 and parts[-1] in _SUFFIXES
+def is_table(name: str) -> bool:
+    """Whether a file of that name is a table."""
+    plain = name.lower()
+    for suffix in PACKED:
+        plain = plain.removesuffix(suffix)
+    parts = plain.split(".")
+    return not name.startswith(".") and len(parts) > 1 and parts[-1] in formats and parts[-1] != "folder"
 
 
 def share_out(shards: Sequence[Path], processes: int) -> list[list[Path]]:
