@@ -42,6 +42,10 @@ class Unavailable(UserError):
     """Nothing can be decoded at present: the queue is full, or no process can be started."""
 
 
+class _KilledAtStart(OSError):
+    """A process was killed by somebody else before it was ready."""
+
+
 class Decoding(Future[Arrays]):
     """The arrays of a file to come; abandoned: nobody waits for it any longer; since: when it was submitted."""
 
@@ -229,8 +233,9 @@ class DecoderPool:
             decoding.set_result(arrays)
         return self._usable(process)  # now, not with the next file: a grown process frees its memory
 
-    def _start(self) -> _Process:
-        """A process that is ready; Unavailable where none can be started."""
+    def _start(self, again: bool = True) -> _Process:
+        """A process that is ready; Unavailable where none can be started. again: start another where somebody kills it
+        (an administrator, or the system for its memory)."""
         process: _Process | None = None
         try:
             with self._changed:
@@ -244,6 +249,8 @@ class DecoderPool:
         except Exception as error:  # noqa: BLE001 - a system without memory, threads or files may raise anything
             if process is not None:
                 self._end(process)
+            if again and isinstance(error, _KilledAtStart):
+                return self._start(again=False)
             self._fail(f"no decoder process can be started: {error}")
             raise self._unavailable() from None
         self._failed_at = -FAILURE_SECONDS
@@ -303,7 +310,13 @@ class _Process:
         with self._deadline(START_SECONDS):
             ready = receive(self._answers)
         if not ready or not ready.get("ready"):
+            code = 0
+            if ready is None and self._killed is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = self._popen.wait(1)
             self.end()
+            if code < 0:
+                raise _KilledAtStart(f"it was killed by signal {-code}")
             raise OSError((ready or {}).get("problem") or f"it ended with code {self._popen.returncode}")
         self._resident = ready.get("resident", 0)
 

@@ -366,3 +366,26 @@ time.sleep(600)
         assert server.stdout.readline() == "busy\n"
         server.kill()
     assert gone(pid)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_process_that_is_killed_while_it_starts_is_started_once_more(tmp_path: Path, times: int) -> None:
+    """Its file is not to blame, and its sender need not hear of it; killed again, it is a failure."""
+    script = (
+        "import os, signal, sys; from pathlib import Path; sys.path.insert(0, '.')\n"
+        f"starts = Path({str(tmp_path / 'starts')!r})\n"
+        "with starts.open('a') as file: file.write('.')\n"
+        f"if len(starts.read_text()) <= {times}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from seq2see.data.decoder_process import main; main()"
+    )
+    made = pool(processes=1, command=[sys.executable, "-P", "-c", script])
+    try:
+        [decoding] = made.submit([good(tmp_path)])
+        if times == 1:
+            assert decoding.result()[0].shape == (3, 16, 16)
+            assert made.failure is None
+        else:
+            with pytest.raises(Unavailable, match=r"killed by signal 9"):
+                decoding.result()
+    finally:
+        made.close()

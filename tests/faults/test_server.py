@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -60,6 +60,17 @@ def captions(runs: Runs, tmp_path: Path) -> Path:
     return out
 
 
+@contextmanager
+def served(names: str, *command: object) -> Iterator[tuple[int, str]]:
+    """(process, address) of a server, which is told to end and does."""
+    with serving(names, "-m", "seq2see", "serve", *command, "--token", TOKEN, "--watch", 0) as (server, address):
+        try:
+            yield server.pid, address
+        finally:
+            server.send_signal(signal.SIGTERM)
+        assert server.wait(120) == 0
+
+
 class Crowd:
     """Clients that ask all the time, and the answers they got. bodies: of requests to /api/predict."""
 
@@ -104,8 +115,13 @@ def processes(parent: int, what: bytes) -> list[int]:
     found, level = [], [parent]
     while level:
         tasks = [task for pid in level for task in Path(f"/proc/{pid}/task").glob("*/children")]
-        level = [int(pid) for task in tasks for pid in task.read_text("ascii").split()]
-        found += [pid for pid in level if what in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        level = []
+        for task in tasks:
+            with suppress(OSError):  # it has ended meanwhile
+                level += map(int, task.read_text("ascii").split())
+        for pid in level:
+            with suppress(OSError):
+                found += [pid] * (what in Path(f"/proc/{pid}/cmdline").read_bytes())
     return found
 
 
@@ -141,15 +157,14 @@ def test_killed_decoders_replaced_models_and_clients_that_hang_up(
 ) -> None:
     """All others are answered: with 200, or 409 where the process was killed that decoded the client's picture."""
     draw, asked, tries = random.Random(seed), bodies(tmp_path / "0.png"), max(kills // 5, 2)
-    command = ("-m", "seq2see", "serve", f"text={runs.whole}", f"captions={captions}", "--token", TOKEN, "--watch", 0)
-    with serving("text, captions", *command) as (server, address):
+    with served("text, captions", f"text={runs.whole}", f"captions={captions}") as (server, address):
         with httpx.Client(base_url=address, headers=HEADERS, trust_env=False, timeout=120) as client:
             with Crowd(address, asked).asking() as crowd:
                 memory = []
                 for _ in range(tries):
                     crowd.until_answered(20)
-                    until(lambda: bool(processes(server.pid, b"decoder_process")))
-                    os.kill(processes(server.pid, b"decoder_process")[0], signal.SIGKILL)
+                    until(lambda: bool(processes(server, b"decoder_process")))
+                    os.kill(processes(server, b"decoder_process")[0], signal.SIGKILL)
                     count("server: decoder process killed", "replaced")
                     for name in ("text", "captions"):
                         answer = client.post(f"/api/models/{name}/reload")
@@ -158,7 +173,7 @@ def test_killed_decoders_replaced_models_and_clients_that_hang_up(
                     for _ in range(20):
                         hang_up(address, draw.choice(asked), draw)
                         count("server: client hangs up", "no trace")
-                    memory.append(resident(server.pid))
+                    memory.append(resident(server))
                 crowd.until_answered(20)
             health = client.get("/health")
         assert health.status_code == 200, health.text
@@ -169,25 +184,20 @@ def test_killed_decoders_replaced_models_and_clients_that_hang_up(
         told = ", ".join(f"{times} x {code}" for code, times in sorted(crowd.answers.items()))
         count(f"server: other clients' requests: {told}", "no 5xx")
         count(f"server: memory {half / 1e6:.0f} MB half way, {end / 1e6:.0f} MB at the end", "flat")
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(120) == 0
 
 
 def test_a_killed_worker_is_replaced_while_the_other_answers(runs: Runs, count: Count, kills: int) -> None:
     """Connections to the killed one are lost; there is no error of the server."""
-    options = ("--workers", 2, "--token", TOKEN, "--watch", 0)
-    with serving("whole", "-m", "seq2see", "serve", runs.whole, *options) as (server, address):
+    with served("whole", runs.whole, "--workers", 2) as (server, address):
         with Crowd(address, [{"input": "abc"}]).asking() as crowd:
             for _ in range(max(kills // 25, 1)):
                 crowd.until_answered(20)
-                before = processes(server.pid, b"spawn_main")
+                before = processes(server, b"spawn_main")
                 assert len(before) == 2
                 os.kill(before[0], signal.SIGKILL)
-                until(lambda: len(set(processes(server.pid, b"spawn_main")) - {before[0]}) == 2)  # noqa: B023
+                until(lambda: len(set(processes(server, b"spawn_main")) - {before[0]}) == 2)  # noqa: B023
                 count("server: worker killed", "replaced; the other answers")
             crowd.until_answered(20)
         assert set(crowd.answers) <= {"200", "connection lost"}, crowd.answers
         told = ", ".join(f"{times} x {code}" for code, times in sorted(crowd.answers.items()))
         count(f"server: requests beside killed workers: {told}", "no 5xx")
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(120) == 0
