@@ -79,6 +79,7 @@ RECIPES = {
         training={**ROWS["training"], "batch_tokens": 30, "ema": 0.9},
     ),
     "stream": changed(TEXT),
+    "windows": changed(ROWS, data={"shuffle_rows": 20}, training={**ROWS["training"], "batch_tokens": 24}),
     # a word of one letter has one place to look at: nothing is left to chance
     "hard": changed(ROWS, attention={"score": "additive", "choice": "hard"}, loss={"baseline_decay": 0.5}),
 }
