@@ -59,6 +59,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bits(
         shutil.rmtree(out)
 
 
+@pytest.mark.timeout(3600)  # hundreds of runs
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.faults)])
 def test_killed_before_a_change_of_its_files_it_ends_with_the_same_bits(
     runs: Runs, tmp_path: Path, count: Count, every: bool
