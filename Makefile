@@ -9,6 +9,10 @@ PIP_ARGS ?=
 WORKERS ?= auto
 # The order of `make shuffled`; a failure there is repeated by naming the same seed.
 SEED    ?= 1
+# Cases of `make fuzz`; length and clients of `make soak`.
+CASES   ?= 100000
+MINUTES ?= 20
+CLIENTS ?= 50
 # A module's tests stay with one worker; short modules (doctests) come last, so that all workers end at the same time.
 PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
@@ -23,7 +27,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow shuffled lint types check format runtime bench bench-peers clean
+.PHONY: help install demo test slow shuffled lint types check format runtime fuzz bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +73,9 @@ check: lint types test ## everything that .ci/run checks
 format: $(STAMP) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+fuzz: $(STAMP) ## hostile recipes, tables, media, folders and requests; CASES=100000 SEED=1, about ten minutes of one core
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED) $(ARGS)
 
 runtime: $(STAMP) ## the wheel of seq2see-runtime, in dist
 	cd runtime && $(abspath $(BIN))/python -m hatchling build -t wheel -d ../dist
