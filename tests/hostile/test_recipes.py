@@ -284,3 +284,10 @@ def test_an_override_of_a_kind_meets_a_decoder_that_is_none(decoder: object) -> 
         load_recipe(
             {"inputs": {"source": {}}, "output": {"kind": "label"}, "decoder": decoder}, overrides=["output.kind=text"]
         )
+
+
+def test_an_encoder_whose_kind_is_a_group_beside_an_unknown_key() -> None:
+    """Found by `make fuzz`: the hint about encoders of inputs looked the group up in a dict."""
+    message = refused({"inputs": {"source": {}}}, "encoder.sizes=8", "inputs.source.encoder.kind.a=250")
+    assert "encoder.sizes" in message
+    assert "inputs.source.encoder.kind" in message
