@@ -175,7 +175,8 @@ def work(name: str, seed: int, first: int, cases: int, told: TextIO) -> None:
     """Inside the process: chunks from the first on, a line of JSON for each."""
     warnings.simplefilter("ignore")
     start = time.process_time()
-    with tempfile.TemporaryDirectory(prefix=f"seq2see-fuzz-{name}-") as folder:
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # tables and checkpoints are flushed to the disk
+    with tempfile.TemporaryDirectory(prefix=f"seq2see-fuzz-{name}-", dir=memory) as folder:
         check = TARGETS[name].prepare(Path(folder))
         resource.setrlimit(resource.RLIMIT_DATA, (resident("VmData") + MEMORY,) * 2)
         # faulthandler says where Python is, and then the default action ends the process, also inside a library.

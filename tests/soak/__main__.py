@@ -56,7 +56,8 @@ class Request:
 class Tally:
     """What the clients saw since the last line."""
 
-    waits: list[float] = field(default_factory=list)
+    waits: list[tuple[str, float]] = field(default_factory=list)
+    """(kind of model, seconds) of each well-formed request."""
     statuses: Counter[tuple[bool, str]] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -88,6 +89,12 @@ def quarters(amounts: Sequence[float]) -> tuple[float, float]:
 
 def percentile(waits: Sequence[float], share: float) -> float:
     return sorted(waits)[min(int(len(waits) * share), len(waits) - 1)] if waits else float("nan")
+
+
+def latency(tally: Tally, kind: str = "") -> tuple[float, float]:
+    """(p50, p99) in milliseconds, of one kind or of all."""
+    waits = [wait for of, wait in tally.waits if kind in ("", of)]
+    return 1000 * percentile(waits, 0.5), 1000 * percentile(waits, 0.99)
 
 
 # ---------------------------------------------------------------- requests
@@ -182,7 +189,7 @@ class Client(threading.Thread):
         with self.lock:
             self.tally.statuses[request.sound, str(answer.status)] += 1
             if request.sound:
-                self.tally.waits.append(monotonic() - start)
+                self.tally.waits.append((request.kind, monotonic() - start))
             if not allowed(answer.status, sound=request.sound, retry=retry):
                 said = content[:200].decode("utf-8", "replace")
                 self.tally.problems.append(f"{request.kind} {request.path}: {answer.status} {said}")
@@ -238,7 +245,7 @@ def run(server: Server, *, minutes: float, clients: int, pause: float, seed: int
         sleep(min(EVERY, max(until - monotonic(), 0.1)))
         samples.append(look(server, monotonic() - start))
         tally = collect(asking)
-        p50, p99 = (1000 * percentile(tally.waits, share) for share in (0.5, 0.99))
+        p50, p99 = latency(tally)
         figures = f"{samples[-1].seconds:>6.0f} {samples[-1].server / 1e6:>9.0f} {samples[-1].decoders / 1e6:>9.0f}"
         answers = f"{statuses(tally.statuses, True)} | {statuses(tally.statuses, False)}"
         print(f"{figures} {p50:>7.0f} {p99:>7.0f}  {answers}", flush=True)
@@ -254,8 +261,9 @@ def judge(server: Server, samples: Sequence[Sample], whole: Tally, *, seconds: f
     count = sum(whole.statuses.values())
     print(f"\n{count:,} requests in {seconds:.0f} s: {count / seconds:.1f}/s")
     print(f"well-formed: {statuses(whole.statuses, True)}\nmalformed: {statuses(whole.statuses, False)}")
-    p50, p99 = (1000 * percentile(whole.waits, share) for share in (0.5, 0.99))
-    print(f"latency of well-formed requests: p50 {p50:.0f} ms, p99 {p99:.0f} ms")
+    for kind in ("", "text", "image", "sound", "video"):
+        p50, p99 = latency(whole, kind)
+        print(f"latency of well-formed requests, {kind or 'all'}: p50 {p50:.0f} ms, p99 {p99:.0f} ms")
     print(f"memory: second quarter {second / 1e6:.0f} MB, last {last / 1e6:.0f} MB, most {max(amounts) / 1e6:.0f} MB")
     problems = [] if is_flat(amounts) else [f"memory grows: {second / 1e6:.0f} MB to {last / 1e6:.0f} MB"]
     if server.process.poll() is not None:
