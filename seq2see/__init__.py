@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from seq2see import attention, decoders, encoders, search
     from seq2see.api import Model, compare, load, train
+    from seq2see.batch_prediction import BatchPredictor
     from seq2see.errors import UserError
     from seq2see.looks import Looks, Prediction
     from seq2see.recipe import Recipe
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "BatchPredictor": "seq2see.batch_prediction",
     "Looks": "seq2see.looks",
     "Model": "seq2see.api",
     "Prediction": "seq2see.looks",
@@ -27,6 +29,7 @@ _MODULES = {
 _PACKAGES = ("attention", "decoders", "encoders", "search")
 
 __all__ = [
+    "BatchPredictor",
     "Looks",
     "Model",
     "Prediction",

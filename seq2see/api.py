@@ -12,7 +12,7 @@ import torch
 
 from seq2see.data.columns import OUTPUT, Values, group_references
 from seq2see.data.tables import Data, is_frame
-from seq2see.errors import UserError
+from seq2see.errors import UserError, speaks
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.evaluation.report import TrainingOverlap
@@ -55,7 +55,14 @@ from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.load import limits_of
-from seq2see.training.checkpoints import check_rows, check_sources, resumable, resumed_recipe, sources_of
+from seq2see.training.checkpoints import (
+    check_rows,
+    check_sources,
+    resumable,
+    resumed_recipe,
+    sources_of,
+    was_restarted,
+)
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.fine_tuning import fine_tuning_recipe
@@ -100,6 +107,7 @@ class Model:
         oracle: Mapping[int, Any] | None = None,
         replace_unknown: bool | None = None,
         first_row: int = 0,
+        drawn_as: Sequence[int] | None = None,
         notices: Notices | None = None,
         maps: bool = False,
         **options: Any,
@@ -112,9 +120,9 @@ class Model:
         prefix: how outputs begin, as a text or a list of symbols. oracle: attention weights for some steps (from 0),
         used for every hypothesis. n_best: without it, all hypotheses of the beam are returned, the best one as the
         prediction and the others as its alternatives. maps: keep heads and layers apart (`Looks.heads`, `Looks.maps`).
-        first_row, notices: to predict a table in parts. `first_row` is the index of the part's first row, so that
-        samples are those of the whole table; `notices` collects the warnings about all parts (without it, each call
-        warns).
+        first_row, drawn_as, notices: to predict a table in parts. `first_row` is the index of the part's first row, so
+        that samples are those of the whole table, or `drawn_as` the index of each row; `notices` collects the warnings
+        about all parts (without it, each call warns).
         options: further fields of `SearchOptions`.
         """
         many = (isinstance(inputs, list) and not is_numbers(inputs, self.bundle.fields)) or is_frame(inputs)
@@ -135,7 +143,13 @@ class Model:
         )
         warn(self._warnings(rows, into=notices))
         predictions = predict(
-            self.bundles, rows, search_options, replace_unknown=replace_unknown, first_row=first_row, maps=maps
+            self.bundles,
+            rows,
+            search_options,
+            replace_unknown=replace_unknown,
+            first_row=first_row,
+            drawn_as=drawn_as,
+            maps=maps,
         )
         if forced is not None:
             warn(unreached_steps(forced, [prediction for prediction in predictions if not prediction.reason]))
@@ -406,6 +420,9 @@ def train(
     resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,
     learning rate and the like may change.
     overwrite: replace a run that is in `out`; without it, such a folder is refused.
+
+    Processes that torchrun has started with the same arguments train one model together, and go on from the last
+    checkpoint where torchrun restarts them.
     """
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     extra = [*overrides, *limits]
@@ -413,13 +430,13 @@ def train(
         extra.append(f"training.seed={seed}")
     if device is not None:
         extra.append(f"training.device={device}")
-    with progress_unless(listeners, Progress) as followers:
+    with progress_unless(listeners if speaks() else [], Progress) as followers:
         initial = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
         source = initial.recipe if recipe is None and initial is not None else recipe
         if source is None and (out is None or not resume):
             raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
-        if resume:
-            folder = Path(out) if out is not None else default_folder(load_recipe(source or {}))
+
+        def resumed(folder: Path) -> Model:
             stored, sources = resumable(folder)
             new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
             check_rows(sources, tables)
@@ -428,6 +445,9 @@ def train(
             return Model(
                 run_training(resumed_recipe(stored, extra), sources, folder=folder, listeners=followers, resume=True)
             )
+
+        if resume:
+            return resumed(Path(out) if out is not None else default_folder(load_recipe(source or {})))
         if data is None:
             raise UserError("no data: give a table with --data (data=...)")
         resolved = load_recipe(source or {}, overrides=extra)
@@ -436,6 +456,8 @@ def train(
             resolved, notes = fine_tuning_recipe(initial.recipe, resolved, extra)
             _say(followers, notes)
         folder = Path(out) if out is not None else default_folder(resolved)
+        if was_restarted(folder):
+            return resumed(folder)
         sources, tables = sources_of(resolved, data, dev, columns, folder=folder)
         return Model(
             run_training(
@@ -456,9 +478,16 @@ def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:
             listener.on_message(message)
 
 
-def load(folder: str | Path, *, device: str = "cpu") -> Model:
-    """Load the model in a folder; several folders joined by + are an ensemble."""
-    return Model([Bundle.load(part, device=device) for part in folders_of(folder)])
+def load(folder: str | Path, *, device: str = "cpu", on_error: str | None = None) -> Model:
+    """Load the model in a folder; several folders joined by + are an ensemble. on_error: what to do with bad rows of
+    tables, "stop" or "skip" (default: as the recipe says)."""
+    if on_error not in (None, "stop", "skip"):
+        raise UserError(f"on_error: expected 'stop' or 'skip', got {on_error!r}")
+    bundles = [Bundle.load(part, device=device) for part in folders_of(folder)]
+    for bundle in bundles if on_error is not None else ():
+        data = bundle.recipe.data.model_copy(update={"on_error": on_error})
+        bundle.recipe = bundle.recipe.model_copy(update={"data": data})
+    return Model(bundles)
 
 
 def default_folder(recipe: Recipe) -> Path:

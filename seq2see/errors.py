@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
@@ -34,6 +35,18 @@ class SettingError(UserError):
         super().__init__(f"{key}: {message}")
 
 
+class SharedError(UserError):
+    """Every process of a run has this error, and the first one tells it."""
+
+
+class RankError(UserError):
+    """Only one process of a run, which is not the first, has this error; the message names it."""
+
+
+class PeerLost(RuntimeError):
+    """Another process of a run has ended, or does not answer."""
+
+
 class MissingExtra(UserError):
     """An optional library is not installed; the message says which extra brings it."""
 
@@ -52,6 +65,21 @@ def imported(module: str, *, extra: str) -> Any:
         return import_module(module)
     except (ImportError, OSError) as error:  # OSError: the package is there, a library of the system's is not
         raise MissingExtra(module.partition(".")[0], extra) from error
+
+
+def processes() -> int:
+    """How many processes torchrun has started for one run; 1 without it."""
+    return max(_number("WORLD_SIZE", 1), 1)
+
+
+def speaks() -> bool:
+    """Whether this process tells the user what happens: of several that torchrun has started, the first."""
+    return processes() == 1 or _number("RANK", 0) == 0
+
+
+def _number(variable: str, otherwise: int) -> int:
+    value = os.environ.get(variable, "")
+    return int(value) if value.isdecimal() else otherwise
 
 
 class Notice(UserWarning):

@@ -113,6 +113,31 @@ class Meter:
         self.status.close()
 
 
+SECONDS_BETWEEN_LINES = 15.0
+
+
+class ReadingProgress:
+    """Shows how far a large table is read, how fast, and how long the rest will take: on a terminal as `Meter` does,
+    elsewhere by a line every quarter of a minute. size: bytes of the table."""
+
+    def __init__(self, size: int, stream: TextIO | None = None):
+        self._size, self._meter = size, Meter(stream)
+        self._started = self._told = time.monotonic()
+
+    def __call__(self, rows: int, size: int) -> None:
+        """So many rows, of so many bytes, are read."""
+        share = min(size / self._size, 1.0) if size else 0.0
+        self._meter("rows read", rows, int(rows / share) if share else None)
+        now = time.monotonic()
+        if not self._meter.status.live and now - self._told > SECONDS_BETWEEN_LINES:
+            self._told, seconds = now, now - self._started
+            of = f" ({share:.0%} of the table)" if share else ""
+            self._meter.status.print(f"{rows:,} rows read{of}, {rows / seconds:,.0f} rows/s{remaining(share, seconds)}")
+
+    def close(self) -> None:
+        self._meter.close()
+
+
 def remaining(share: float, seconds: float) -> str:
     """'  about 6 min left', once enough of the work is done to tell.
 

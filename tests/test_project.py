@@ -29,7 +29,7 @@ def direct_dependencies() -> dict[str, str]:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"].values()
     wanted = [*project["dependencies"], *(line for extra in extras for line in extra)]
-    parts = [re.fullmatch(r"([A-Za-z0-9._-]+)(.*)", line) for line in wanted]
+    parts = [re.fullmatch(r"([A-Za-z0-9._-]+)(?:\[[a-z,]+\])?(.*)", line) for line in wanted]
     return {canonical(part[1]): part[2] for part in parts if part}
 
 

@@ -10,7 +10,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from seq2see import __version__
 from seq2see.cli.parser import Arguments, Parser, program
-from seq2see.errors import Notice, UserError, nearest
+from seq2see.errors import Notice, PeerLost, RankError, UserError, nearest, processes, speaks
 from seq2see.threads import configure
 
 DEBUG = "SEQ2SEE_DEBUG"
@@ -34,7 +34,7 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
     debug = debug or os.environ.get(DEBUG, "") not in ("", "0")
     caught_error: BaseException
     try:
-        with _terminate_cleanly(), _warnings(debug=debug):
+        with _terminate_cleanly(), print_warnings(debug=debug):
             work()
         sys.stdout.flush()
         return DONE
@@ -46,6 +46,8 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
         caught_error, code, message = error, AT_FAULT, f"error: {error}"
     except KeyboardInterrupt as error:
         caught_error, code, message = error, INTERRUPTED, "stopped"
+    except PeerLost as error:
+        caught_error, code, message = error, FAILED, f"failed: {error}"
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
         what = ": ".join(part for part in (type(error).__name__, str(error)) if part)
         message = f"failed: {what}\nThis is a bug in seq2see; set {DEBUG}=1 to see the traceback."
@@ -74,7 +76,7 @@ def _terminate_cleanly() -> Iterator[None]:
 
 
 @contextmanager
-def _warnings(*, debug: bool) -> Iterator[None]:
+def print_warnings(*, debug: bool) -> Iterator[None]:
     """Print our own notices to stderr, each once; hide the warnings of libraries unless debugging."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
@@ -166,10 +168,34 @@ HELP_OPTIONS = ("--help", "-h")
 
 def run_command(module: str, name: str, arguments: Sequence[str]) -> None:
     """Import a command's module and run it."""
+    if processes() > 1:
+        from seq2see.training.distributed import check_command
+
+        with one_voice():
+            check_command(name)
     command, args = parse_command(module, name, arguments)
     configure(getattr(args, "threads", None))
-    with plugin_errors(import_plugins(getattr(args, "plugins", []))):
+    voice = one_voice() if name == "train" else nullcontext()
+    with voice, plugin_errors(import_plugins(getattr(args, "plugins", []))):
         command.run(args)
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Of several processes that do one thing together, the first alone tells what is true of all of them."""
+    if speaks():
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        try:
+            yield
+        except RankError:
+            raise
+        except UserError:
+            raise SystemExit(AT_FAULT) from None
+        except KeyboardInterrupt:
+            raise SystemExit(INTERRUPTED) from None
 
 
 def parse_command(module: str, name: str, arguments: Sequence[str]) -> tuple[Any, Arguments]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,9 +47,14 @@ class InputSource:
 
 
 def read_inputs(
-    model: Model, inputs: Sequence[str] | None, file: Path | None, columns: Sequence[str] | None = None
+    model: Model,
+    inputs: Sequence[str] | None,
+    file: Path | None,
+    columns: Sequence[str] | None = None,
+    *,
+    tell: Callable[[str], None] = say,
 ) -> InputSource:
-    """The inputs of a command: from arguments, a table or standard input."""
+    """The inputs of a command: from arguments, a table or standard input. tell: gets messages about the table."""
     if inputs and file is not None:
         raise UserError("give either INPUT or --file, not both")
     if columns is not None and file is None:
@@ -61,7 +66,7 @@ def read_inputs(
     if inputs:
         return InputSource([Item(parse_input(model, text)) for text in inputs], count=len(inputs))
     if file is not None:
-        return _table(model, file, columns)
+        return _table(model, file, columns, tell)
     return InputSource(_lines(model))
 
 
@@ -131,14 +136,14 @@ def _lines(model: Model) -> Iterator[Item]:
         raise UserError("no input: standard input is empty; give INPUT, --file or lines on standard input")
 
 
-def _table(model: Model, file: Path, columns: Sequence[str] | None) -> InputSource:
+def _table(model: Model, file: Path, columns: Sequence[str] | None, tell: Callable[[str], None]) -> InputSource:
     from seq2see.data.columns import OUTPUT
     from seq2see.training.dataset import open_table
 
     table, resolution = open_table(model.recipe, file, columns, optional=[OUTPUT], fields=model.bundle.fields)
     raw, _ = open_table(model.recipe, file, columns, optional=[OUTPUT])
     if resolution.note:
-        say(resolution.note)
+        tell(resolution.note)
     names = list(model.recipe.inputs)
 
     def items() -> Iterator[Item]:
@@ -147,7 +152,7 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None) -> InputSour
             row = next(row for row in rows if row.line == values.line)
             yield Item({name: values[name] for name in names}, row.values)
         for note in table.notes:
-            say(note)
+            tell(note)
 
     files = {name: resolution.mapping[name] for name in resolution.files if name in names}
     return InputSource(items(), table.columns, files=files)
@@ -164,9 +169,4 @@ def load_model(path: str, on_error: str | None) -> Model:
     """Load a model; on_error: replaces the recipe's setting for bad rows."""
     from seq2see.api import load
 
-    model = load(path)
-    if on_error is not None:
-        for bundle in model.bundles:
-            data = bundle.recipe.data.model_copy(update={"on_error": on_error})
-            bundle.recipe = bundle.recipe.model_copy(update={"data": data})
-    return model
+    return load(path, on_error=on_error)

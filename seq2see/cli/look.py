@@ -18,8 +18,9 @@ from seq2see.cli.parser import (
     program,
     say,
 )
-from seq2see.cli.predict import answer_of, check_looks
+from seq2see.cli.predict import check_looks
 from seq2see.errors import UserError
+from seq2see.pipeline.prediction_columns import answer_of
 
 if TYPE_CHECKING:
     from seq2see.api import Model

@@ -1,7 +1,9 @@
 """`seq2see predict`: Predict outputs for INPUT..., for the rows of --file, or for lines of standard input.
 
 A language model takes no input and samples. With --n-best each output is on a line of its own, after its score.
-With --to the predictions are written to a table, and printed only with --json.
+With --to the predictions are written to a table, and printed only with --json. Where --file is a pattern or a folder
+of tables (shards), --to is a folder: shards are shared out over the processes of torchrun or Slurm, and those that are
+finished are not predicted again.
 """
 
 from __future__ import annotations
@@ -9,10 +11,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -30,6 +31,7 @@ from seq2see.cli.parser import (
     say,
 )
 from seq2see.errors import UserError, counted
+from seq2see.pipeline.prediction_columns import PredictionColumns, answer_of, names_of
 from seq2see.progress import Meter
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     'seq2see predict runs/translation "a dog runs" --beam 5 --n-best 3',
     "seq2see predict runs/translation --file in.tsv --to out.tsv",
+    "seq2see predict runs/translation --file 'in/*.tsv.gz' --to out/ --shard 0/4",
     "seq2see predict runs/entailment $'a man sleeps\\ta man is awake' --json --looks -",
 )
 INLINE = "-"
@@ -62,9 +65,21 @@ def arguments(parser: Parser) -> None:
     add_model(parser)
     add_inputs(parser)
     parser.add_argument(
-        "--to", metavar="TABLE", type=Path, help="write the table of --file with predictions added as columns"
+        "--to",
+        metavar="TABLE|DIR",
+        help="write the table of --file with predictions added as columns; into a folder (DIR/, or one that exists): "
+        "every table of --file, which may be a folder or a pattern ('in/*.tsv.gz')",
     )
-    parser.add_argument("--overwrite", action="store_true", help="allow --to to replace the table of --file")
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="allow --to to replace the table of --file, or in a folder the outputs of another model or other options",
+    )
+    parser.add_argument(
+        "--shard",
+        metavar="I/N",
+        help="predict the share of process I of N, from 0 (default: RANK and WORLD_SIZE of torchrun, or Slurm's own)",
+    )
     add_beam(parser)
     parser.add_argument("--sample", action="store_true", help="sample outputs instead of searching")
     for name, (metavar, kind, about) in SEARCH.items():
@@ -80,29 +95,47 @@ def arguments(parser: Parser) -> None:
 
 
 def run(args: Arguments) -> None:
-    if args.to is not None:
-        check_target(args.to, args.file, overwrite=args.overwrite)
-    elif args.overwrite:
-        raise UserError("--overwrite needs --to")
+    if args.to is None:
+        if args.overwrite or args.shard is not None:
+            raise UserError(f"{'--overwrite' if args.overwrite else '--shard'} needs --to")
+    elif args.file is None:
+        raise UserError("--to needs --file: it writes that table with predictions added")
+    else:
+        from seq2see.cli.predict_shards import is_folder, predict_shards
+
+        if is_folder(args.to, args.file):
+            predict_shards(args)
+            return
+        check_target(Path(args.to), args.file, overwrite=args.overwrite)
+        if args.shard is not None:
+            raise UserError(f"--shard {args.shard}: one table is not shared out; give --file several, and --to DIR/")
+    _predict_one(args)
+
+
+def _predict_one(args: Arguments) -> None:
+    """Predict inputs that are not several tables, and write or print what was asked for."""
+    to = None if args.to is None else Path(args.to)
     from seq2see.pipeline.inputs import Notices
 
     model = load_model(args.model, args.on_error)
-    options = _options(args, model)
+    options = search_options(args, model)
     images = image_writer(args.pictures, outputs_images=model.recipe.output.file)
     inputs = read_inputs(model, args.inputs, args.file, args.columns)
     inline = args.looks == INLINE
     writer = None if args.looks is None or inline else LooksWriter(args.looks, count=inputs.count)
     notices = Notices(model.bundles)
-    if options.get("n_best", 1) > 1 and not (args.json or inline or args.to is not None):
+    if options.get("n_best", 1) > 1 and not (args.json or inline or to is not None):
         say(_legend(model.recipe, options))
     with nullcontext() if writer is None else closing(writer):
-        predictions = _predict(model, inputs, options, writer, notices)
+        predictions = predict_items(model, inputs, options, notices, writer=writer)
         if images is not None:
             predictions = images.save_images(predictions)
         if args.json or inline:
             predictions = _print_as_json(predictions, looks=inline)
-        if args.to is not None:
-            write_back(args.to, inputs, predictions, n_best=args.n_best or 1, scored=not model.recipe.output.numeric)
+        if to is not None:
+            columns = added_columns(inputs, model.recipe, args.n_best)
+            written = write_back(to, inputs, predictions, columns)
+            say(f"{counted(written, 'prediction')} in {to}, {_columns_added(inputs, columns)}")
         for _, prediction in predictions:
             if not (args.json or inline):
                 print(_lines(prediction), flush=True)
@@ -110,7 +143,7 @@ def run(args: Arguments) -> None:
         say(line)
 
 
-def _options(args: Arguments, model: Model) -> dict[str, Any]:
+def search_options(args: Arguments, model: Model) -> dict[str, Any]:
     """The search options."""
     names = ["beam", *(name.removeprefix("--").replace("-", "_") for name in SEARCH)]
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
@@ -140,9 +173,10 @@ def _check_searched(options: dict[str, Any], recipe: Recipe) -> None:
         raise UserError(f"{names}: not applicable: {why_no_search(recipe).replace('n_best', '--n-best')}")
 
 
-def _predict(
-    model: Model, inputs: InputSource, options: dict[str, Any], writer: LooksWriter | None, notices: Notices
+def predict_items(
+    model: Model, inputs: InputSource, options: dict[str, Any], notices: Notices, *, writer: LooksWriter | None = None
 ) -> Iterator[tuple[Item, Prediction]]:
+    """Inputs with their predictions, in order; writer: gets the looks of each."""
     first = 0
     for chunk in chunked(inputs.items):
         rows = [dict(item.inputs) for item in chunk]
@@ -182,85 +216,64 @@ def _lines(prediction: Prediction) -> str:
 
 # ---------------- A table with predictions (--to)
 
-NAMES = ("prediction", "score")
 
-
-def check_target(to: Path, file: Path | None, *, overwrite: bool) -> None:
+def check_target(to: Path, file: Path, *, overwrite: bool) -> None:
     """Refuse to overwrite the input table unless that is allowed."""
-    if file is None:
-        raise UserError("--to needs --file: it writes that table with predictions added")
     if not overwrite and to.exists() and file.exists() and to.samefile(file):
         raise UserError(f"--to {to} is the table of --file; give another path, or --overwrite to replace it")
 
 
+def added_columns(inputs: InputSource, recipe: Recipe, n_best: int | None) -> PredictionColumns:
+    """The columns that predictions of this model add to a table."""
+    return PredictionColumns.beside(inputs.columns, n_best=n_best or 1, scored=not recipe.output.numeric)
+
+
 def write_back(
-    path: Path, inputs: InputSource, predictions: Iterator[tuple[Item, Prediction]], *, n_best: int, scored: bool
-) -> None:
-    """Write the rows with their predictions; scored: outputs have a score."""
+    path: Path,
+    inputs: InputSource,
+    predictions: Iterator[tuple[Item, Prediction]],
+    columns: PredictionColumns,
+    *,
+    place: Path | None = None,
+) -> int:
+    """Write the rows with their predictions; returns how many. place: where the table will be in the end, from which
+    relative paths of files start (default: `path`)."""
     from seq2see.data.tables import write
 
-    ranks = columns_for(n_best, inputs.columns, scored=scored)
-    added = [name for names in ranks for name in names]
     written, meter = 0, Meter()
+
+    def relative(file: str, as_written: str) -> str:
+        return _relative_path(place or path, file, as_written)
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal written
         for item, prediction in predictions:
             written += 1
             meter("rows predicted", written)
-            ranked: list[tuple[Any, ...]] = [(answer_of(prediction), None if prediction.reason else prediction.score)]
-            ranked += [(other.text, other.score) for other in prediction.alternatives]
             row = dict(item.row)
-            row |= {
-                column: _relative_path(path, item.inputs[name], row[column]) for name, column in inputs.files.items()
-            }
+            row |= {column: relative(item.inputs[name], row[column]) for name, column in inputs.files.items()}
+            row |= columns.values(prediction)
             if isinstance(prediction.image, str):
-                ranked[0] = (_relative_path(path, prediction.image, prediction.image), prediction.score)
-            for names, values in zip(ranks, ranked, strict=False):
-                row |= zip(names, values, strict=False)
+                row[columns.names[0]] = relative(prediction.image, prediction.image)
             yield row
 
     try:
-        write(path, rows(), [*inputs.columns, *added])
+        write(path, rows(), [*inputs.columns, *columns.names])
     finally:
         meter.close()
-    own = [name for rank in range(n_best) for name in _names(1, rank) if name in inputs.columns]
+    return written
+
+
+def _columns_added(inputs: InputSource, columns: PredictionColumns) -> str:
+    """'columns prediction, score', and why they are called otherwise."""
+    own = [name for rank in range(len(columns.ranks)) for name in names_of(1, rank) if name in inputs.columns]
     why = f" (the table already has {', '.join(own)})" if own else ""
-    say(f"{counted(written, 'prediction')} in {path}, columns {', '.join(added)}{why}")
+    return f"columns {', '.join(columns.names)}{why}"
 
 
 def _relative_path(table: Path, file: str, written: str) -> str:
     """A file path relative to the new table, unless it is absolute."""
     return written if not written.strip() or Path(written).is_absolute() else os.path.relpath(file, table.parent)
-
-
-def answer_of(prediction: Prediction) -> str:
-    """The answer as text; vectors in a form that can be read back."""
-    if prediction.vector is None:
-        return "" if prediction.answer is None else str(prediction.answer)
-    from seq2see.modalities.vector import written
-
-    return written(prediction.vector)
-
-
-def columns_for(n_best: int, taken: Collection[str], *, scored: bool = True) -> list[tuple[str, ...]]:
-    """(prediction, score) columns for each rank; with a suffix if the table already has columns of these names.
-
-    >>> columns_for(2, ["word"])
-    [('prediction', 'score'), ('prediction_2', 'score_2')]
-    >>> columns_for(2, ["word", "score"])
-    [('prediction_run2', 'score_run2'), ('prediction_run2_2', 'score_run2_2')]
-    """
-    for run in count(1):
-        columns = [_names(run, rank)[: 1 + scored] for rank in range(n_best)]
-        if not any(name in taken for names in columns for name in names):
-            return columns
-    raise AssertionError("unreachable")
-
-
-def _names(run: int, rank: int) -> tuple[str, ...]:
-    ending = ("" if run == 1 else f"_run{run}") + ("" if rank == 0 else f"_{rank + 1}")
-    return tuple(f"{name}{ending}" for name in NAMES)
 
 
 # ---------------- Attention (--looks PATH) and the images that a model outputs (--pictures DIR)

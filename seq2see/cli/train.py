@@ -22,7 +22,7 @@ from seq2see.cli.parser import (
     say,
 )
 from seq2see.cli.serve import NEEDED, PORT
-from seq2see.errors import UserError, imported
+from seq2see.errors import UserError, imported, speaks
 
 if TYPE_CHECKING:
     from seq2see.training.reports import Listener
@@ -46,6 +46,11 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--seed", metavar="N", type=integer, help="random seed")
     parser.add_argument("--resume", action="store_true", help="continue a run that was stopped")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing run")
+    parser.add_argument(
+        "--replay",
+        action="store_true",
+        help="only compute the latest update of a run whose gradient was not finite again, and say where",
+    )
     parser.add_argument("--from", dest="start", metavar="MODEL", help="start from the weights of a model (fine-tuning)")
     parser.add_argument(
         "--device", metavar="D", help="device: cpu, cuda, cuda:1, mps ... (default: the recipe's setting)"
@@ -58,6 +63,9 @@ def arguments(parser: Parser) -> None:
 
 
 def run(args: Arguments) -> None:
+    if args.replay:
+        _replay(Path(args.recipe) if args.out is None else args.out, as_json=args.json)
+        return
     _check(args)
     folder = _folder(args)
     from seq2see.api import train
@@ -84,6 +92,8 @@ def run(args: Arguments) -> None:
             start=args.start,
             listeners=listeners,
         )
+    if not speaks():
+        return
     _report(folder, as_json=args.json, plugins=args.plugins)
     if args.studio:
         plugin_options = "".join(f" --plugin {name}" for name in args.plugins)
@@ -96,7 +106,7 @@ def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
     from seq2see.training.reports import Progress
 
     with closing(Progress()) as progress:
-        if not args.studio:
+        if not args.studio or not speaks():
             yield [progress]
             return
         for module in NEEDED:
@@ -134,6 +144,29 @@ def _folder(args: Arguments) -> Path:
     from seq2see.recipe import load_recipe
 
     return Path("runs") / load_recipe(args.recipe, overrides=[] if args.resume else args.changes).task
+
+
+def _replay(folder: Path, *, as_json: bool) -> None:
+    """Print what is not finite in the update that a run has saved."""
+    from dataclasses import asdict
+
+    from seq2see.training.checkpoints import resumable
+    from seq2see.training.run import replay
+
+    found = replay(*resumable(folder), folder=folder)
+    if not speaks():
+        return
+    if as_json:
+        print_json(asdict(found))
+        return
+    print(f"update {found.update:,}: epoch {found.epoch}, batch {found.batch}, loss {found.loss:g}")
+    print("rows (from 0, of those trained on): " + ", ".join(map(str, found.rows)))
+    for name, value in found.terms.items():
+        print(f"loss.{name}: {value:g}")
+    for name, count in found.parameters.items():
+        print(f"not finite: {count:,} numbers of the gradient of {name}")
+    if not found.parameters:
+        print("every number of the gradient is finite this time: was the run of another number of processes?")
 
 
 def _report(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:

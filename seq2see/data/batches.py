@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
+import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, overload
 
 import numpy as np
 import torch
@@ -190,44 +192,87 @@ def nest(flat: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[
 
 Rows = NDArray[np.int64]
 POOL_BATCHES = 100
+ON_DISK_ROWS = 1 << 22
+"""The order of more rows than this lies in a temporary file that is mapped, not in memory."""
+
+
+class Batches(Sequence[Rows]):
+    """The batches of an epoch, in the order of training: slices of one array of rows, made when they are taken.
+
+    order: (rows,) all rows, those of a batch side by side; cuts: (batches + 1,) where each batch begins;
+    turns: (batches,) which batch comes when.
+    """
+
+    def __init__(self, order: NDArray[np.integer], cuts: NDArray[np.int64], turns: NDArray[np.int64]):
+        self._order, self._cuts, self._turns = order, cuts, turns
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    @overload
+    def __getitem__(self, index: int) -> Rows: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Rows]: ...
+
+    def __getitem__(self, index: int | slice) -> Rows | list[Rows]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        turn = self._turns[index]
+        return self._order[self._cuts[turn] : self._cuts[turn + 1]].astype(np.int64)
 
 
 class BatchPlan:
     """Batches of rows of similar length under a budget of symbols including padding: rows x (longest of the first
     column + longest of the second + ...).
 
-    widths: (rows, columns), symbols of each row by column, the output last. A row above the budget is a batch of its
-    own. The seed and a position (epoch, index of the batch) determine the rows.
+    widths: (rows, columns), symbols of each row by column, the output last; of any type of integers, in memory or
+    mapped; symbols: of all rows. A row above the budget is a batch of its own. The seed and a position (epoch, index of
+    the batch) determine the rows. Beside the widths, a plan takes four bytes for each row, which lie on disk for large
+    tables.
     """
 
     def __init__(self, widths: NDArray[np.integer], *, batch_tokens: int, batch_rows: int, seed: int = 1):
-        self.widths = np.asarray(widths, dtype=np.int64)
+        self.widths = widths
         self.batch_tokens = batch_tokens
         self.batch_rows = batch_rows
         self.seed = seed
-        mean = max(float(self.widths.sum(1).mean()), 1.0) if len(self.widths) else 1.0
+        self.symbols = _total(widths)
+        release(widths)
+        mean = max(self.symbols / len(widths), 1.0) if len(widths) else 1.0
         self._rows_per_batch = max(min(batch_rows, batch_tokens / mean), 1.0)
-        self._latest: tuple[int, list[Rows]] | None = None
+        self._latest: tuple[int, Batches] | None = None
 
-    def epoch(self, number: int) -> list[Rows]:
+    def epoch(self, number: int) -> Batches:
         """All rows, once each, as batches in random order.
 
         Rows are shuffled, divided into pools of about a hundred batches and sorted by length within each pool, so that
         batches differ between epochs.
         """
         if self._latest is None or self._latest[0] != number:
+            self._latest = None  # the order of the epoch before is not held beside this one
             random = np.random.default_rng([abs(self.seed), int(self.seed < 0), number])
-            rows = random.permutation(len(self.widths))
+            order = _numbered(len(self.widths))
+            random.shuffle(order)  # what `permutation` does, in place
             pool = int(self._rows_per_batch * POOL_BATCHES)
-            batches = [
-                batch for i in range(0, len(rows), pool) for batch in self._batches(self._sorted(rows[i : i + pool]))
-            ]
-            self._latest = number, [batches[i] for i in random.permutation(len(batches))]
+            cuts = [np.zeros(1, dtype=np.int64)]
+            release(order)
+            for number_of_pool, i in enumerate(range(0, len(order), pool), start=1):
+                rows = self._sorted(order[i : i + pool].astype(np.int64))
+                order[i : i + pool] = rows
+                cuts.append(self._ends(rows) + i)
+                if number_of_pool % POOL_BATCHES == 0:
+                    release(order)
+            release(order)
+            release(self.widths)
+            ends = np.concatenate(cuts)
+            self._latest = number, Batches(order, ends, random.permutation(len(ends) - 1))
         return self._latest[1]
 
     def by_length(self) -> list[Rows]:
         """All rows, once each, longest first: for evaluation, where memory runs out early or never."""
-        return self._batches(self._sorted(np.arange(len(self.widths))))[::-1]
+        rows = self._sorted(np.arange(len(self.widths)))
+        return [rows[first:last] for first, last in pairwise([0, *self._ends(rows).tolist()])][::-1]
 
     def _sorted(self, rows: Rows, column: int = 0, *, falling: bool = False) -> Rows:
         """Rows of similar lengths side by side; ties keep their random order.
@@ -236,32 +281,64 @@ class BatchPlan:
         sorted by the rest. Neighbouring strips ascend and descend in turn, so that rows stay similar across their
         border.
         """
-        widths = self.widths[rows]
+        widths = self.widths[rows].astype(np.int64)
         inputs = self.widths.shape[1] - 1 - column
         first = -widths[:, column] if falling else widths[:, column]
         if inputs < 1:
             return rows[np.argsort(first, kind="stable")]
         if inputs == 1:
-            output = widths[:, -1]
-            return rows[np.lexsort((np.where(first % 2, -output, output), first))]
+            output, most = widths[:, -1], int(widths[:, -1].max(initial=0))
+            # one number for both, with which small ones are sorted by counting
+            keys = (2 * most + 1) * (first - first.min(initial=0)) + np.where(first % 2, -output, output) + most
+            return rows[np.argsort(keys.astype(np.min_scalar_type(int(keys.max(initial=0)))), kind="stable")]
         rows = rows[np.argsort(first, kind="stable")]
         strips = max(round((len(rows) / self._rows_per_batch) ** (1 / inputs)), 1)
         parts = np.array_split(rows, strips)
         return np.concatenate([self._sorted(part, column + 1, falling=bool(i % 2)) for i, part in enumerate(parts)])
 
-    def _batches(self, rows: Rows) -> list[Rows]:
-        """Neighbouring rows as batches, each as large as the budget allows."""
-        if not len(rows):
-            return []
-        cuts = [0]
-        longest = [0] * self.widths.shape[1]
-        for i, widths in enumerate(self.widths[rows].tolist()):
-            longest = [max(pair) for pair in zip(longest, widths, strict=True)]
-            size = i - cuts[-1] + 1
-            if size > 1 and (size > self.batch_rows or size * sum(longest) > self.batch_tokens):
-                cuts.append(i)
-                longest = widths
-        return [rows[first:last] for first, last in pairwise([*cuts, len(rows)])]
+    def _ends(self, rows: Rows) -> NDArray[np.int64]:
+        """Neighbouring rows as batches, each as large as the budget allows: where each ends, (batches,)."""
+        widths = self.widths[rows].astype(np.int64)
+        ends, start = [], 0
+        sizes = np.arange(1, min(self.batch_rows, len(rows)) + 1)
+        while start < len(rows):
+            # no more rows than this fit, as the first is among them
+            most = min(self.batch_rows, max(self.batch_tokens // max(int(widths[start].sum()), 1), 1))
+            longest = np.maximum.accumulate(widths[start : start + most]).sum(1)
+            over = longest * sizes[: len(longest)] > self.batch_tokens
+            over[0] = False
+            start += int(over.argmax()) if over.any() else len(over)
+            ends.append(start)
+        return np.array(ends, dtype=np.int64)
+
+
+def _numbered(rows: int) -> NDArray[np.integer]:
+    """0, 1, 2, .. below `rows`, as an array that can be shuffled; mapped from a temporary file if they are many."""
+    kind = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
+    if rows <= ON_DISK_ROWS:
+        return np.arange(rows, dtype=kind)
+    with tempfile.TemporaryFile() as file:  # the mapping keeps it until the array is gone
+        mapped = np.memmap(file, dtype=kind, mode="w+", shape=(rows,))
+    for start in range(0, rows, _FLUSH):
+        end = min(start + _FLUSH, rows)
+        mapped[start:end] = np.arange(start, end)
+    return np.asarray(mapped)
+
+
+def release(array: NDArray[Any]) -> None:
+    """Give the memory of a mapped array back: what was read through the mapping counts as the process's own until then,
+    and is read from the file again when it is needed."""
+    mapped: Any = array
+    while mapped is not None and not isinstance(mapped, np.memmap):
+        mapped = getattr(mapped, "base", None)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def _total(widths: NDArray[np.integer]) -> int:
+    """The sum, without a copy of the whole in a larger type."""
+    blocks = (widths[start : start + _FLUSH] for start in range(0, len(widths), _FLUSH))
+    return sum(int(block.sum(dtype=np.int64)) for block in blocks)
 
 
 # ---------------- Rows of ids, in memory or mapped from disk
@@ -306,6 +383,17 @@ class Ragged:
         return cls(flat, np.memmap(offsets, dtype=np.int64, mode="r"))
 
 
+def in_pieces(array: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
+    """An array in pieces of so many numbers. A mapped one is read from its file, as what is read through a mapping
+    stays in the memory of the process."""
+    if not isinstance(array, np.memmap) or array.filename is None or array.offset:
+        yield from (array[start : start + size] for start in range(0, len(array), size))
+        return
+    with Path(array.filename).open("rb") as file:
+        for start in range(0, len(array), size):
+            yield np.frombuffer(file.read(min(size, len(array) - start) * array.itemsize), dtype=array.dtype)
+
+
 class RaggedWriter:
     """Writes rows one at a time; with a path, only a buffer is held in memory."""
 
@@ -337,6 +425,14 @@ class RaggedWriter:
         self._flat.extend(row)
         self._end += len(row)
         self._offsets.append(self._end)
+        if self._open is not None and len(self._flat) + len(self._offsets) > _FLUSH:
+            self._flush(self._open)
+
+    def extend(self, flat: NDArray[np.integer], lengths: NDArray[np.integer]) -> None:
+        """Append several rows. flat: (symbols,) of all; lengths: (rows,)"""
+        self._flat.frombytes(flat.astype(np.int32).tobytes())
+        self._offsets.frombytes((self._end + np.cumsum(lengths, dtype=np.int64)).tobytes())
+        self._end += len(flat)
         if self._open is not None and len(self._flat) + len(self._offsets) > _FLUSH:
             self._flush(self._open)
 

@@ -61,8 +61,22 @@ class Resolution:
         A value that is not text makes a bad row. A row with an empty value in one of the `filled` names is skipped and
         counted.
         """
-        used, several = 0, self._several(table)
-        for row in table:
+        used = 0
+        for values in self.part(table, table, filled=filled):
+            used += 1
+            yield values
+        self.check(table, used)
+
+    def check(self, table: Table, used: int) -> None:
+        """Raise the errors of all rows of a table that was read; used: the rows that are left."""
+        table.check_unusable()
+        if not used:
+            raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
+
+    def part(self, table: Table, rows: Iterable[Row], *, filled: Collection[str] = ()) -> Iterator[Values]:
+        """The same for some rows of a table; `check` is called after the last."""
+        several = self._several(table)
+        for row in rows:
             try:
                 values = {name: self._value(table, row, name, several.get(name)) for name in self.mapping}
             except NumbersError as error:
@@ -78,11 +92,7 @@ class Resolution:
             written = {name: values[name] for name in self.files if name in values}
             if not self._valid_numbers(table, row, values) or not self._resolve_files(table, row, values):
                 continue
-            used += 1
             yield Values({**values, **self.known}, table, row.line, written=written)
-        table.check_unusable()
-        if not used:
-            raise UserError("; ".join([f"{table.path}: no row is left to use", *table.notes]))
 
     def _valid_numbers(self, table: Table, row: Row, values: Mapping[str, str]) -> bool:
         """Whether the rows of numbers are valid; problems are reported after the last row."""

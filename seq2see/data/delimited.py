@@ -9,8 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from seq2see.data.formats import Format, Row, as_text, formats
-from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_ROW, RowError, read_lines
+from seq2see.data.formats import Block, Format, Layout, Row, as_text, formats
+from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_ROW, RowError, block_lines, read_blocks, read_lines
 from seq2see.errors import UserError, listing
 from seq2see.files import text_file
 
@@ -40,6 +40,8 @@ class Delimited(Format):
     _delimiter: str | None = None
     quoted: bool
     _columns: list[str]
+    _single = False
+    """Whether there is one column, so that an empty line is a row."""
 
     @property
     def _quoting(self) -> bool:
@@ -58,10 +60,51 @@ class Delimited(Format):
         return names
 
     def rows(self) -> Iterator[Row]:
-        names = self._columns
-        width = len(names)
         records = self._records()
         next(records)
+        return self._rows(records)
+
+    def blocks(self) -> Iterator[Block]:
+        """Blocks of lines without the header. From the first quote on, a record may have several lines: these are read
+        one after the other."""
+        blocks = None if self._single else read_blocks(self.path, encoding=self.settings.encoding, bad=self.bad)
+        headed = False
+        for first, content in blocks or ():
+            if self._quoting and b'"' in content:
+                if headed:
+                    yield Block(self, rows=self._rows(self._rest(first, content, blocks or iter(()))))
+                else:
+                    yield Block(self, rows=self.rows())
+                return
+            while not headed and content:
+                line, _, content = content.partition(b"\n")
+                first += 1
+                headed = bool(line.decode("utf-8", "replace").strip())
+            if content:
+                yield Block(self, content, first)
+        if blocks is None:
+            yield Block(self, rows=self.rows())
+
+    def _rest(self, first: int, content: bytes, blocks: Iterator[tuple[int, bytes]]) -> Iterator[Record]:
+        """The records from a block on."""
+        numbered = (
+            line
+            for first, content in chain([(first, content)], blocks)
+            for line in block_lines(self.path, content, first, encoding=self.settings.encoding, bad=self.bad)
+        )
+        start = next(numbered, None)
+        return iter(()) if start is None else self._split_records(start, numbered)
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        places = [self._columns.index(column) for column in columns]
+        return Layout("fields", places, self.delimiter, len(self._columns), self._quoting)
+
+    def block_rows(self, content: bytes, first: int) -> Iterator[Row]:
+        return self._rows(self._rest(first, content, iter(())))
+
+    def _rows(self, records: Iterator[Record]) -> Iterator[Row]:
+        names = self._columns
+        width = len(names)
         for line, values, size in records:
             if len(values) != width:
                 self.bad(RowError(self._wrong_width(line, values)))
@@ -105,13 +148,16 @@ class Delimited(Format):
             sample = list(_sample(numbered))
             self._delimiter = self._choose_delimiter([first[1], *(text for _, text in sample)])
             numbered = chain(sample, numbered)
-        single = self.delimiter not in first[1]
+        self._single = self.delimiter not in first[1]
+        yield from self._split_records(first, numbered)
+
+    def _split_records(self, first: Numbered, numbered: Iterator[Numbered]) -> Iterator[Record]:
         records = self._quoted_records(first, numbered) if self._quoting else self._plain_records(first, numbered)
         for record in records:
             values = record[1]
             if len(values) > 1 or any(values):
                 yield record
-            elif single:
+            elif self._single:
                 yield record[0], [""], 0
 
     def _choose_delimiter(self, beginning: Sequence[str]) -> str:

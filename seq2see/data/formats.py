@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
-from seq2see.data.sources import RowError, read_lines
+from seq2see.data.sources import RowError, block_lines, read_blocks, read_lines
 from seq2see.errors import UserError, imported, listing, nearest
 from seq2see.files import text_file
 from seq2see.registry import Registry
@@ -33,6 +36,11 @@ class DataSettings(Settings):
         description="what to do with rows that cannot be read; rows with an empty input or output are skipped",
     )
     stream: bool = Field(False, description="whether a language model reads one contiguous text instead of rows")
+    shuffle_rows: Count = Field(
+        0,
+        description="rows of text that are held and shuffled at a time, read as training needs them: for tables too "
+        "large to be encoded first; 0: all rows are encoded, and shuffled as a whole",
+    )
 
 
 UNKNOWN = -1
@@ -58,6 +66,8 @@ class Format(ABC):
     """Whether the first line names the columns."""
     named = True
     """Whether the file names its columns."""
+    one_column = False
+    """Whether a file has a single column, so that none can be added."""
     in_memory = False
     """Whether the rows are held in memory, so that nothing was unpacked from a file."""
 
@@ -79,13 +89,120 @@ class Format(ABC):
     def rows(self) -> Iterator[Row]:
         """Every row, from the start at each call."""
 
+    @property
+    def files(self) -> list[Path]:
+        """The files that the rows are read from."""
+        if not self.path.is_dir():
+            return [self.path]
+        return sorted(path for path in self.path.rglob("*") if path.is_file())
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows in pieces, from the start at each call. Formats whose lines can be read each by itself give blocks
+        of lines; others their rows."""
+        yield Block(self, rows=self.rows())
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        """How lines of blocks are split into these columns; None where there are no such blocks."""
+        return None
+
+    def block_rows(self, content: bytes, first: int) -> Iterator[Row]:
+        """The rows of a block of lines, read as `rows` reads them."""
+        raise NotImplementedError(f"{type(self).__name__} has no blocks of lines")
+
+    def place(self, line: int) -> str:
+        """Where a row is: 'pairs.tsv, line 12'."""
+        return f"{self.path}, {self.unit} {line}"
+
+    def place_inside(self, line: int) -> str:
+        """The same without the table's own name."""
+        return f"{self.unit} {line}"
+
     @staticmethod
     @abstractmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
         """Write a table; packed: compressed with gzip."""
 
 
+class Block(NamedTuple):
+    """A piece of a table. content: bytes of whole lines, each of which can be read without the others; first: the
+    number of the first; None: `rows` has the rows, one after the other; format: that knows how to read them; before:
+    added to the numbers of lines, which tell where in the whole table they are."""
+
+    format: Format
+    content: bytes | None = None
+    first: int = 1
+    rows: Iterator[Row] | None = None
+    before: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the lines of a block are split. kind: fields between delimiters, JSON objects, or lines of plain text;
+    columns: for each column of a recipe its place among the fields, or its key; width: the number of fields; quoted:
+    fields may be quoted; keys: that every object has."""
+
+    kind: Literal["fields", "objects", "lines"]
+    columns: list[Any]
+    delimiter: str = "\t"
+    width: int = 0
+    quoted: bool = False
+    keys: list[str] = field(default_factory=list)
+
+    def split(self, content: bytes, most: int) -> list[list[str]] | None:
+        """The values of each column; None where a line is unusual in any way and has to be read by itself.
+
+        most: characters of a value.
+        """
+        if len(content) > most:
+            return None
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        text = text.replace("\r\n", "\n")
+        if "\r" in text or (self.quoted and '"' in text):
+            return None
+        if self.kind == "fields":
+            return self._fields(text)
+        lines = text.removesuffix("\n").split("\n")
+        if self.kind == "lines":
+            return [lines for _ in self.columns]
+        return None if "\\u" in text and "\\ud" in text.lower() else self._objects(lines)
+
+    def _fields(self, text: str) -> list[list[str]] | None:
+        """All fields at once, if every line has as many as there are columns."""
+        if not text.endswith("\n"):
+            text += "\n"
+        found = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        marks = found[(found == ord("\n")) | (found == ord(self.delimiter))]
+        ends = np.flatnonzero(marks == ord("\n"))
+        if self.width < 2 or not np.array_equal(ends, np.arange(self.width - 1, len(marks), self.width)):
+            return None
+        fields = text.replace("\n", self.delimiter).split(self.delimiter)
+        return [fields[i : -1 : self.width] for i in self.columns]
+
+    def _objects(self, lines: list[str]) -> list[list[str]] | None:
+        try:
+            rows = [json.loads(line) for line in lines]
+        except (ValueError, RecursionError):
+            return None
+        keys = set(self.keys)
+        if not all(type(row) is dict and row.keys() >= keys for row in rows):
+            return None
+        columns = [[row[key] for row in rows] for key in self.columns]
+        return columns if set(map(type, chain.from_iterable(columns))) == {str} else None
+
+
 formats: Registry[type[Format]] = Registry("format of tables")
+
+
+def line_blocks(form: Format) -> Iterator[Block]:
+    """The lines of a file in blocks; its rows, where lines cannot be told apart before they are decoded."""
+    blocks = read_blocks(form.path, encoding=form.settings.encoding, bad=form.bad)
+    if blocks is None:
+        yield Block(form, rows=form.rows())
+    else:
+        yield from (Block(form, content, first) for first, content in blocks)
 
 
 def as_text(value: Any) -> str:
@@ -103,6 +220,7 @@ class Plain(Format):
     """Every line is a row, including empty ones, so that line 7 of the predictions belongs to line 7 of the file."""
 
     named = False
+    one_column = True
 
     def columns(self) -> list[str]:
         if not any(text.strip() for _, text in read_lines(self.path, encoding=self.settings.encoding, bad=self.bad)):
@@ -111,6 +229,16 @@ class Plain(Format):
 
     def rows(self) -> Iterator[Row]:
         for line, text in read_lines(self.path, encoding=self.settings.encoding, bad=self.bad):
+            yield Row({COLUMN: text}, line, len(text))
+
+    def blocks(self) -> Iterator[Block]:
+        return line_blocks(self)
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        return Layout("lines", list(columns))
+
+    def block_rows(self, content: bytes, first: int) -> Iterator[Row]:
+        for line, text in block_lines(self.path, content, first, encoding=self.settings.encoding, bad=self.bad):
             yield Row({COLUMN: text}, line, len(text))
 
     @staticmethod
@@ -140,8 +268,21 @@ class JsonLines(Format):
         return self._columns
 
     def rows(self) -> Iterator[Row]:
+        return self._rows(self._objects())
+
+    def blocks(self) -> Iterator[Block]:
+        return line_blocks(self)
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        return Layout("objects", list(columns), keys=self._columns)
+
+    def block_rows(self, content: bytes, first: int) -> Iterator[Row]:
+        lines = block_lines(self.path, content, first, encoding=self.settings.encoding, bad=self.bad)
+        return self._rows(self._objects(lines))
+
+    def _rows(self, objects: Iterator[tuple[int, dict[str, Any], int]]) -> Iterator[Row]:
         expected = set(self._columns)
-        for line, values, size in self._objects():
+        for line, values, size in objects:
             if not expected <= values.keys():
                 missing = [name for name in self._columns if name not in values]
                 self.bad(
@@ -153,10 +294,10 @@ class JsonLines(Format):
                 continue
             yield Row(values, line, size)
 
-    def _objects(self) -> Iterator[tuple[int, dict[str, Any], int]]:
+    def _objects(self, lines: Iterator[tuple[int, str]] | None = None) -> Iterator[tuple[int, dict[str, Any], int]]:
         """(line, object, its size: of one with lists or objects in it, which take more than they are written with, it
-        is not known)."""
-        for line, text in read_lines(self.path, encoding=self.settings.encoding, bad=self.bad):
+        is not known); lines: all by default."""
+        for line, text in lines or read_lines(self.path, encoding=self.settings.encoding, bad=self.bad):
             if not text or text.isspace():
                 continue
             try:

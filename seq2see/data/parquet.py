@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from seq2see.data.formats import UNKNOWN, Format, Row, formats
-from seq2see.data.sources import MAX_CELL, MAX_ROW, RowError, open_bytes
+from seq2see.data.sources import MAX_CELL, MAX_ROW, PACKED, RowError, open_bytes
 from seq2see.errors import UserError, imported, listing
 
 TEXT = "BYTE_ARRAY"
@@ -24,7 +24,7 @@ MAX_EXPANSION = 1_000
 MAX_VALUES = 1_000_000
 """Values in the lists of a row, on average over a row group."""
 MAX_UNPACKED = 100
-"""How many times larger than a .gz file its content may be, beyond MAX_BATCH."""
+"""How many times larger than a compressed file its content may be, beyond MAX_BATCH."""
 PROBE_SECONDS = 60
 LONGEST_REASON = 200
 PROBE = """
@@ -115,9 +115,9 @@ class Parquet(Format):
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
-        """The open file. A .gz file is unpacked to disk first, because Parquet is read from its end."""
+        """The open file. A compressed one is unpacked to disk first, because Parquet is read from its end."""
         arrow, parquet = _pyarrow()
-        packed = self.path.suffix == ".gz"
+        packed = self.path.suffix in PACKED
         with open_bytes(self.path) as source, tempfile.TemporaryFile() as unpacked:
             if packed:
                 self._unpack(source, unpacked)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from seq2see.errors import UserError, nearest
+from seq2see.errors import UserError, imported, nearest
 from seq2see.files import SURROGATES
 
 MAGIC = {
@@ -19,8 +19,9 @@ MAGIC = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as CSV",
     b"PAR1": "a Parquet file: name it .parquet",
     b"\x1f\x8b": "compressed by gzip: name it .gz",
-    b"BZh": "compressed by bzip2: only gzip is read",
-    b"\xfd7zXZ": "compressed by xz: only gzip is read",
+    b"\x28\xb5\x2f\xfd": "compressed by Zstandard: name it .zst",
+    b"BZh": "compressed by bzip2: only gzip and Zstandard are read",
+    b"\xfd7zXZ": "compressed by xz: only gzip and Zstandard are read",
     b"\x89PNG": "an image",
     b"%PDF": "a PDF document",
 }
@@ -32,6 +33,8 @@ AT_ONCE = ("utf-8", "ascii", "iso8859-1")
 _PROBE = 8192
 _BLOCK, _PIECE = 1 << 16, 1 << 20
 """Bytes read at once: initially, and at most for long lines."""
+_PARALLEL = 1 << 18
+"""Bytes of a block that is read by another process: few enough that its rows stay in the processor's cache."""
 
 
 MAX_ROW = 1 << 24
@@ -42,6 +45,12 @@ MAX_CELL = 1 << 23
 MAX_COLUMNS = 10_000
 MAX_NAME = 1_000
 """Characters of a column name."""
+
+
+PACKED = (".gz", ".zst")
+"""Suffixes of compressed tables."""
+MAX_WINDOW = 1 << 27
+"""Bytes of memory that unpacking Zstandard may take."""
 
 
 class RowError(UserError):
@@ -78,11 +87,19 @@ def check_encoding(encoding: str) -> None:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if its name ends in .gz; problems of the file become UserErrors."""
+    """The bytes of a file, unpacked if its name ends in .gz or .zst; problems of the file become UserErrors. They are
+    read forwards only."""
+    damaged: tuple[type[Exception], ...] = ()
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as file:
                 yield cast(BinaryIO, file)
+        elif path.suffix == ".zst":
+            library = imported("zstandard", extra="zstd")
+            damaged = (library.ZstdError,)
+            unpacker = library.ZstdDecompressor(max_window_size=MAX_WINDOW)
+            with path.open("rb") as packed, unpacker.stream_reader(packed, read_across_frames=True) as stream:
+                yield cast(BinaryIO, io.BufferedReader(stream, _BLOCK))
         else:
             with path.open("rb") as file:
                 yield file
@@ -90,6 +107,8 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path}: not a gzip file, or a damaged one: {error}") from None
     except (EOFError, zlib.error) as error:
         raise UserError(f"{path}: the gzip file is damaged or cut short: {error}") from None
+    except damaged as error:
+        raise UserError(f"{path}: not a Zstandard file, or a damaged one: {error}") from None
     except PermissionError:
         raise UserError(f"{path}: permission denied") from None
     except OSError as error:
@@ -101,9 +120,9 @@ def read_lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) ->
     wide = encoding.lower().replace("_", "-").startswith(WIDE)
     with open_bytes(path) as file:
         start = file.read(_PROBE)
-        _refuse_binary(path, start, wide=wide)
-        file.seek(0)
-        returns = _ends_in_returns(start.decode(encoding, "ignore"))
+    _refuse_binary(path, start, wide=wide)
+    returns = _ends_in_returns(start.decode(encoding, "ignore"))
+    with open_bytes(path) as file:
         if wide:
             yield from _wide_lines(path, file, encoding, bad, returns=returns)
         else:
@@ -142,26 +161,51 @@ def _narrow_lines(
     if returns:
         yield from _decoded(path, _split_at_returns(path, file, bad), encoding, bad)
         return
-    at_once = codecs.lookup(encoding).name in AT_ONCE
     for first, block in _blocks(path, file, bad):
-        if first == 1:
-            block = block.removeprefix(codecs.BOM_UTF8)
-        try:
-            text = block.decode(encoding) if at_once else None
-        except UnicodeError:
-            text = None
-        if text is None:
-            yield from _decoded(path, enumerate(io.BytesIO(block), start=first), encoding, bad)
-            continue
-        parts = text.removesuffix("\n").split("\n")
-        yield from enumerate([line.rstrip("\r") for line in parts] if "\r" in text else parts, start=first)
+        yield from block_lines(path, block, first, encoding=encoding, bad=bad)
 
 
-def _blocks(path: Path, file: BinaryIO, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
+def block_lines(
+    path: Path, block: bytes, first: int, *, encoding: str, bad: Callable[[RowError], None]
+) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a block, without line ends; first: the number of its first line."""
+    if first == 1:
+        block = block.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = block.decode(encoding) if codecs.lookup(encoding).name in AT_ONCE else None
+    except UnicodeError:
+        text = None
+    if text is None:
+        yield from _decoded(path, enumerate(io.BytesIO(block), start=first), encoding, bad)
+        return
+    parts = text.removesuffix("\n").split("\n")
+    yield from enumerate([line.rstrip("\r") for line in parts] if "\r" in text else parts, start=first)
+
+
+def read_blocks(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]] | None:
+    """Blocks of complete lines in UTF-8, each with the number of its first line, without a byte order mark; None where
+    lines cannot be told apart before they are decoded."""
+    if codecs.lookup(encoding).name != "utf-8":
+        return None
+    with open_bytes(path) as file:
+        start = file.read(_PROBE)
+    return None if _ends_in_returns(start.decode(encoding, "ignore")) else _read_blocks(path, start, bad)
+
+
+def _read_blocks(path: Path, start: bytes, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
+    _refuse_binary(path, start, wide=False)
+    with open_bytes(path) as file:
+        for first, block in _blocks(path, file, bad, least=_PARALLEL):
+            yield first, block.removeprefix(codecs.BOM_UTF8) if first == 1 else block
+
+
+def _blocks(
+    path: Path, file: BinaryIO, bad: Callable[[RowError], None], *, least: int = _BLOCK
+) -> Iterator[tuple[int, bytes]]:
     """Blocks of complete lines with the number of the first. A line that is too long goes to `bad`; if that returns,
     its rest is skipped, so that memory stays bounded."""
     number, rest, most = 1, b"", min(_PIECE, MAX_ROW)
-    while piece := file.read(min(max(_BLOCK, len(rest)), most)):
+    while piece := file.read(min(max(least, len(rest)), most)):
         rest += piece
         if len(rest) > MAX_ROW and rest.find(b"\n", 0, MAX_ROW + 1) < 0:
             bad(RowError(_too_long(path, number)))

@@ -20,15 +20,14 @@ _Rows = dict[int, list[tuple[int, Mapping[str, str]]]]
 class Split:
     """A row is for dev if the hash of its inputs is below a threshold, so equal inputs stay on one side.
 
-    names: the inputs that are hashed; rows, dev_rows: their numbers; held: the dev rows, None if the table has to be
-    read again for them.
+    names: the inputs that are hashed; rows, dev_rows: their numbers; held: the dev rows.
     """
 
     threshold: int
     names: tuple[str, ...]
     rows: int
     dev_rows: int
-    held: Sequence[Mapping[str, str]] | None = field(default=None, repr=False, compare=False)
+    held: Sequence[Mapping[str, str]] = field(default=(), repr=False, compare=False)
 
     def is_dev(self, row: Mapping[str, str]) -> bool:
         return row_hash(row, self.names) < self.threshold
@@ -38,6 +37,17 @@ class Split:
 
     def dev(self, rows: Iterable[Values]) -> Iterator[Values]:
         return (row for row in rows if self.is_dev(row))
+
+    def check(self) -> None:
+        """Refuse a split without dev rows."""
+        if self.dev_rows:
+            return
+        if self.rows == 1:
+            raise UserError("the table has one row, and none is left to set aside for dev; give more rows, or --dev")
+        raise UserError(
+            f"no row of {self.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
+            "give --dev"
+        )
 
     @property
     def note(self) -> str:
@@ -50,40 +60,73 @@ def row_hash(row: Mapping[str, str], names: Sequence[str]) -> int:
     """A hash below 2 ** 64 of the values alone, the same on every machine, in every folder and run."""
     digest = blake2b(digest_size=8)
     for name in names:
-        value = as_written(row, name).encode("utf-8", "surrogatepass")
-        digest.update(len(value).to_bytes(8, "little") + value)
+        digest.update(prefixed(as_written(row, name).encode("utf-8", "surrogatepass")))
     return int.from_bytes(digest.digest(), "little")
 
 
-def hold_out(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: float, most: int) -> Split:
-    """Find the threshold that holds out about `share` of the rows and at most `most`, in one streaming pass.
+def prefixed(value: bytes) -> bytes:
+    """A value as it is hashed: its length before it, so that no two rows of several values are the same bytes."""
+    return len(value).to_bytes(8, "little") + value
+
+
+class HoldOut:
+    """Finds the threshold that holds out about `share` of the rows and at most `most`, in one streaming pass.
 
     names: the inputs, or the output if there are none. The rows with the lowest hashes are held out: at least one if
     there are two different inputs. Not many more than `most` rows are held in memory.
+    limit: rows with hashes from here on are not held out.
     """
-    limit = int(share * _RANGE)
-    held_out: _Rows = {}
-    held = total = 0
-    lowest, lowest_rows, highest = _RANGE, 0, -1
+
+    def __init__(self, *, names: Sequence[str], share: float, most: int):
+        self._names, self._share, self._most = tuple(names), share, most
+        self.limit = int(share * _RANGE)
+        self._held_out: _Rows = {}
+        self._held = self._total = 0
+        self._lowest, self._highest = _RANGE, -1
+        self._lowest_rows: list[Mapping[str, str]] = []
+
+    def add(self, row: Mapping[str, str]) -> None:
+        number = row_hash(row, self._names)
+        self.add_rows(1, number, number, [(0, number, row)])
+
+    def add_rows(self, rows: int, lowest: int, highest: int, low: Iterable[tuple[int, int, Mapping[str, str]]]) -> None:
+        """Add several rows, of which only these hashes are told. low: (place among them, hash, row) of those with the
+        lowest hash and those below the limit."""
+        self._highest = max(self._highest, highest)
+        if rows and lowest < self._lowest:
+            self._lowest, self._lowest_rows = lowest, []
+        for place, number, row in low:
+            if number == self._lowest:
+                self._lowest_rows.append(row)
+            if number < self.limit:
+                self._held_out.setdefault(number, []).append((self._total + place, row))
+                self._held += 1
+        self._total += rows
+        if self._held > 2 * self._most + 1000:
+            self._trim()
+
+    def _trim(self) -> None:
+        self._held_out, self.limit = _lowest_hashes(self._held_out, most=self._most, limit=self.limit)
+        self._held = sum(map(len, self._held_out.values()))
+
+    def finish(self) -> Split:
+        self._trim()
+        held_out = self._held_out
+        if not held_out and self._share and self._most and self._lowest != self._highest:
+            rows = self._lowest_rows
+            return Split(self._lowest + 1, self._names, self._total, len(rows), rows)
+        if self._held == self._total:
+            held_out.pop(self._highest, None)  # keep some rows for training
+        dev = sorted((pair for pairs in held_out.values() for pair in pairs), key=lambda pair: pair[0])
+        return Split(max(held_out, default=-1) + 1, self._names, self._total, len(dev), [row for _, row in dev])
+
+
+def hold_out(rows: Iterable[Mapping[str, str]], *, names: Sequence[str], share: float, most: int) -> Split:
+    """Split rows in one streaming pass (see `HoldOut`)."""
+    held_out = HoldOut(names=names, share=share, most=most)
     for row in rows:
-        total += 1
-        number = row_hash(row, names)
-        highest = max(highest, number)
-        if number <= lowest:
-            lowest, lowest_rows = number, lowest_rows + 1 if number == lowest else 1
-        if number < limit:
-            held_out.setdefault(number, []).append((total, row))
-            held += 1
-            if held > 2 * most + 1000:
-                held_out, limit = _lowest_hashes(held_out, most=most, limit=limit)
-                held = sum(map(len, held_out.values()))
-    held_out, limit = _lowest_hashes(held_out, most=most, limit=limit)
-    if not held_out and share and most and lowest != highest:
-        return Split(lowest + 1, tuple(names), total, lowest_rows)
-    if sum(map(len, held_out.values())) == total:
-        held_out.pop(highest, None)  # keep some rows for training
-    dev = sorted((pair for pairs in held_out.values() for pair in pairs), key=lambda pair: pair[0])
-    return Split(max(held_out, default=-1) + 1, tuple(names), total, len(dev), [row for _, row in dev])
+        held_out.add(row)
+    return held_out.finish()
 
 
 def _lowest_hashes(held_out: _Rows, *, most: int, limit: int) -> tuple[_Rows, int]:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
-from seq2see.data.formats import DataSettings, Format, Row, formats
-from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, RowError, check_encoding, check_exists
+from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
+from seq2see.data.shards import MARKS, is_table, names_several, shards_of
+from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, PACKED, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
 
 MAX_LISTED = 50
@@ -50,6 +51,8 @@ class Table:
         self._reset()
         self._format = kind(path, settings, bad=self.bad)
         self.columns: list[str] = self._format.columns()
+        self._bytes = 0 if self._format.in_memory else sum(file.stat().st_size for file in self.files)
+        self._limit = math.inf if self._format.in_memory else max(MAX_UNPACKED, MAX_EXPANSION * self._bytes)
         if len(self.columns) > MAX_COLUMNS:
             raise UserError(f"{path}: {len(self.columns):,} columns ({listing(self.columns)}), at most {MAX_COLUMNS:,}")
         for name in self.columns:
@@ -61,6 +64,7 @@ class Table:
         self.blanks: dict[str, Blanks] = {}
         self.unusable: dict[str, list[str]] = {}
         self._dropped = Counter[str]()
+        self._rows = self._characters = 0
 
     def bad(self, error: RowError) -> None:
         """Raise the error of a bad row, or record it, as the settings say."""
@@ -69,6 +73,11 @@ class Table:
         self._dropped[SKIPPED] += 1
         if len(self.skipped) < MAX_KEPT:
             self.skipped.append(str(error))
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that the table is read from, in their order."""
+        return self._format.files
 
     @property
     def folder(self) -> Path:
@@ -96,9 +105,9 @@ class Table:
         rows = counted(self._dropped[what], "row")
         return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
-    def skip_blank(self, column: str, line: int) -> None:
-        """Count a row that was skipped because this column is empty."""
-        self.blanks.setdefault(column, Blanks(0, line)).rows += 1
+    def skip_blank(self, column: str, line: int, *, rows: int = 1) -> None:
+        """Count rows that were skipped because this column is empty; line: of the first."""
+        self.blanks.setdefault(column, Blanks(0, line)).rows += rows
 
     @property
     def notes(self) -> list[str]:
@@ -106,7 +115,7 @@ class Table:
         notes = list(self._format.notes)
         notes += [
             f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
-            f" the first at {self._format.unit} {blanks.first}"
+            f" the first at {self._format.place_inside(blanks.first)}"
             for column, blanks in self.blanks.items()
         ]
         if self.skipped:
@@ -125,7 +134,7 @@ class Table:
 
     def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""
-        return f"{self.path}, {self._format.unit} {line}"
+        return self._format.place(line)
 
     def _too_long(self, row: Row, sizes: Sequence[int]) -> str:
         longest = max(sizes)
@@ -134,9 +143,34 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         self._reset()
-        row, characters = None, 0
-        limit = math.inf if self._format.in_memory else max(MAX_UNPACKED, MAX_EXPANSION * _bytes(self.path))
-        for row in self._format.rows():
+        yield from self.checked(self._format.rows())
+        self.check_rows()
+
+    def blocks(self) -> Iterator[Block]:
+        """The table in blocks, read again by each call; the rows of a block are to be `checked`."""
+        self._reset()
+        for block in self._format.blocks():
+            if block.content is not None:
+                self._count(len(block.content), block.before + block.first)
+            yield block
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        """How lines of blocks are split into these columns; None where the table has no such blocks."""
+        return self._format.layout(columns)
+
+    def block_rows(self, block: Block) -> Iterator[Row]:
+        """The rows of a block, one after the other."""
+        rows, content = block.rows, block.content
+        if rows is None:
+            assert content is not None
+            rows = block.format.block_rows(content, block.first)
+        if block.before:
+            rows = (row._replace(line=row.line + block.before) for row in rows)
+        return self.checked(rows, counted=content is not None)
+
+    def checked(self, rows: Iterable[Row], *, counted: bool = False) -> Iterator[Row]:
+        """The rows within the limits; counted: their size is counted already."""
+        for row in rows:
             size = row.size
             if not 0 <= size <= MAX_CELL:
                 sizes = [len(value) if type(value) is str else _characters(value) for value in row.values.values()]
@@ -144,14 +178,23 @@ class Table:
                     self.bad(RowError(self._too_long(row, sizes)))
                     continue
                 size = sum(sizes)
-            characters += size
-            if characters > limit:
-                raise UserError(
-                    f"{self.place(row.line)}: {characters:,} characters up to here, in a file of {_bytes(self.path):,} "
-                    f"bytes; at most {MAX_EXPANSION} times as many, beyond {MAX_UNPACKED:,}"
-                )
+            if not counted:
+                self._count(size, row.line)
+            self._rows += 1
             yield row
-        if row is None:
+
+    def _count(self, characters: int, line: int) -> None:
+        """Refuse a file that unpacks to far more than its size."""
+        self._characters += characters
+        if self._characters > self._limit:
+            raise UserError(
+                f"{self.place(line)}: {self._characters:,} characters up to here, in a file of {self._bytes:,} "
+                f"bytes; at most {MAX_EXPANSION} times as many, beyond {MAX_UNPACKED:,}"
+            )
+
+    def check_rows(self, more: int = 0) -> None:
+        """Refuse a table of which no row could be read; more: rows that were read in blocks."""
+        if not self._rows + more:
             if self.skipped:
                 raise UserError(
                     f"{self.path}: none of its {counted(self._dropped[SKIPPED], 'row')} can be read;"
@@ -169,26 +212,85 @@ def _characters(value: Any) -> int:
     return 8 + sum(map(_characters, value.values())) if isinstance(value, dict) else 8
 
 
-def _bytes(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
-
-
 def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
     """Open a table; a missing, empty or unreadable one and a bad first row are reported at once."""
     path = Path(path)
     settings = settings or DataSettings()
-    check_exists(path)
     check_encoding(settings.encoding)
-    table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
+    if names_several(path) and (not path.is_dir() or any(is_table(file.name) for file in path.iterdir())):
+        table = Table(path, settings, partial(Shards, shards_of(path)))
+    else:
+        check_exists(path)
+        table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
     next(iter(table))
     return table
+
+
+SHARD_LINES = 1 << 48
+"""Added to the numbers of lines of each further file, so that a number tells its file."""
+
+
+class Shards(Format):
+    """Several files as one table. They have the same columns."""
+
+    def __init__(self, files: Sequence[Path], path: Path, settings: DataSettings, **options: Any):
+        super().__init__(path, settings, **options)
+        self._parts = [format_of(file)(file, settings, **options) for file in files]
+        self.unit, self.headed, self.named = self._parts[0].unit, self._parts[0].headed, self._parts[0].named
+
+    @property
+    def files(self) -> list[Path]:
+        return [part.path for part in self._parts]
+
+    @property
+    def notes(self) -> list[str]:
+        return [note for part in self._parts for note in part.notes]
+
+    def columns(self) -> list[str]:
+        columns = self._parts[0].columns()
+        for part in self._parts[1:]:
+            others = part.columns()
+            if set(others) != set(columns):
+                raise UserError(
+                    f"{part.path}: columns {listing(others)}, but {self._parts[0].path} has {listing(columns)}; the "
+                    "files of one table have the same columns"
+                )
+        return columns
+
+    def rows(self) -> Iterator[Row]:
+        for number, part in enumerate(self._parts):
+            for row in part.rows():
+                yield row._replace(line=row.line + number * SHARD_LINES)
+
+    def blocks(self) -> Iterator[Block]:
+        for number, part in enumerate(self._parts):
+            for block in part.blocks():
+                yield block._replace(before=number * SHARD_LINES)
+
+    def layout(self, columns: Sequence[str]) -> Layout | None:
+        layouts = [part.layout(columns) for part in self._parts]
+        return layouts[0] if all(layout == layouts[0] for layout in layouts) else None
+
+    def place(self, line: int) -> str:
+        number, line = divmod(line, SHARD_LINES)
+        return self._parts[number].place(line)
+
+    def place_inside(self, line: int) -> str:
+        number, line = divmod(line, SHARD_LINES)
+        part = self._parts[number]
+        return f"{part.path.name}, {part.place_inside(line)}"
+
+    @staticmethod
+    def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
+        raise NotImplementedError("a table in several files is not written")
 
 
 def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Write a table in the format of its suffix. The file appears complete or not at all."""
     path = Path(path)
     kind = format_of(path)
+    if path.suffix == ".zst":
+        raise UserError(f"{path}: tables are written as they are or as .gz, not as .zst")
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder {path.parent} does not exist")
     part = path.with_name(f".{path.name}.part")
@@ -203,22 +305,20 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
 
 def format_of(path: Path) -> type[Format]:
     """The format of a file's suffix."""
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    suffix = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
     name = suffix.lower().removeprefix(".")
     if name == "folder" or name not in formats:
         known = [f".{other}" for other in formats if other != "folder"]
         raise UserError(
             f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table must be one of {', '.join(known)},"
-            " each also with .gz, or the folder of a Hugging Face dataset"
+            " each also with .gz or .zst, a folder of such files, a pattern (data/*.tsv), or the folder of a Hugging"
+            " Face dataset"
         )
     return formats[name]
 
 
 VARIABLE, DEFAULT_FOLDER = "SEQ2SEE_DATA", "../shared/data"
 """The environment variable with the folder of data sets, and the folder used without it."""
-
-MARKS = ("state.json", "dataset_dict.json")
-"""Files in the folder of a Hugging Face dataset."""
 
 
 def locate(name: str | Path) -> tuple[Path, Path | None]:
@@ -234,7 +334,7 @@ def locate(name: str | Path) -> tuple[Path, Path | None]:
             return train, table_in(path, "dev")
         if path.is_file() or any((path / mark).exists() for mark in MARKS):
             return path, None
-    if Path(name).exists():
+    if Path(name).exists() or names_several(name):
         return Path(name), None
     known = data_sets()
     if len(Path(name).parts) == 1 and not Path(name).suffix and known:
@@ -269,7 +369,7 @@ def table_in(folder: Path, stem: str) -> Path | None:
     known = {name for name in formats if name != "folder"}
     for path in sorted(folder.glob(f"{stem}.*")):
         parts = path.name.removeprefix(f"{stem}.").split(".")
-        if parts[0] in known and parts[1:] in ([], ["gz"]):
+        if parts[0] in known and parts[1:] in ([], *([suffix[1:]] for suffix in PACKED)):
             return path
     return None
 

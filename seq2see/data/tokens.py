@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from seq2see.data.sentences import MARKS
 from seq2see.data.vocabulary import SPECIALS
@@ -129,6 +129,13 @@ def _unspaced(symbol: str) -> bool:
     return bool(symbol) and not symbol.isascii() and _unspaced_pattern().match(symbol) is not None
 
 
+def text_content(value: str) -> str:
+    """What equal texts have in common: Unicode form NFC, with single spaces between words."""
+    if not value.isascii():
+        value = unicodedata.normalize("NFC", value)
+    return " ".join(value.split())
+
+
 Case = Literal["keep", "lower"]
 UnicodeForm = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
 
@@ -147,8 +154,17 @@ def normalise(text: str, *, case: Case, unicode: UnicodeForm, punctuation: bool 
     return text if unicode == "none" or text.isascii() else unicodedata.normalize(unicode, text)
 
 
+Unit = Literal["word", "character", "value"]
+
+
 class Splitter(ABC):
-    """Splits text into symbols of one kind, and joins them."""
+    """Splits text into symbols of one kind, and joins them.
+
+    unit: parts of a text that are split each for itself with the same result: the words between its spaces, or the
+    characters of its normalised form, which are symbols themselves; None: a text is split as a whole only.
+    """
+
+    unit: ClassVar[Unit | None] = None
 
     @abstractmethod
     def split(self, text: str) -> list[str]:
@@ -190,6 +206,8 @@ splitters: Registry[type[Splitter]] = Registry("kind of tokens")
 class WordSplitter(Splitter):
     """Unicode words and punctuation."""
 
+    unit = "word"
+
     def split(self, text: str) -> list[str]:
         return split_words(text)
 
@@ -200,6 +218,8 @@ class WordSplitter(Splitter):
 @splitters.register("character")
 class CharacterSplitter(Splitter):
     """Code points, including inner spaces."""
+
+    unit = "character"
 
     def split(self, text: str) -> list[str]:
         return list(text.strip())
@@ -214,6 +234,8 @@ class CharacterSplitter(Splitter):
 @splitters.register("symbol")
 class SpaceSplitter(Splitter):
     """Symbols between spaces: phonemes, pre-tokenised text."""
+
+    unit = "word"
 
     def split(self, text: str) -> list[str]:
         return text.split()
@@ -251,6 +273,8 @@ class BpeSplitter(LearnedSplitter):
 
     Punctuation is split off before pieces are learned. A `▁` in the text becomes `_`.
     """
+
+    unit = "word"
 
     def __init__(self) -> None:
         self._use(_tokenizer({"<unk>": 0}, []))

@@ -6,7 +6,6 @@ properties; an object of it is the column of one recipe, with what was learned f
 
 from __future__ import annotations
 
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from torch import Tensor
 
 from seq2see.data.batches import Frames, Ragged
 from seq2see.data.columns import join_texts
+from seq2see.data.tokens import Unit, text_content
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError
 from seq2see.files import whole_characters
@@ -258,7 +258,7 @@ class Field(ABC):
 
     def content(self, value: str) -> bytes:
         """What equal values have in common: text in Unicode form NFC, with single spaces between words."""
-        return " ".join(unicodedata.normalize("NFC", value).split()).encode("utf-8", "surrogatepass")
+        return text_content(value).encode("utf-8", "surrogatepass")
 
     def json_schemas(self, text: Schema) -> list[Schema]:
         """The forms in which a server takes a value; text: the schema of a text."""
@@ -285,6 +285,20 @@ class Field(ABC):
 
     def observe(self, value: str) -> None:  # noqa: B027 - most kinds need not write it
         """Count what a value is made of. By default nothing is learned from the training rows."""
+
+    @property
+    def unit(self) -> Unit | None:
+        """The parts of a value that are counted and stored each for itself, so that a large table is read in blocks;
+        None where a value has to be read as a whole."""
+        return None
+
+    def observe_part(self, part: str, times: int) -> None:
+        """Count a part that occurs so many times."""
+        raise NotImplementedError(f"{type(self).__name__} reads values as a whole")
+
+    def part_ids(self, part: str) -> list[int]:
+        """A part as it is stored."""
+        raise NotImplementedError(f"{type(self).__name__} reads values as a whole")
 
     def settle(self) -> None:  # noqa: B027
         """Make the vocabulary of what was observed."""

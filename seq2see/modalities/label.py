@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 
 from seq2see.data.batches import Labels, Ragged
+from seq2see.data.tokens import Unit
 from seq2see.data.vocabulary import Vocabulary
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation import OutputType
@@ -109,7 +110,17 @@ class LabelField(Output):
         return "labels"
 
     def observe(self, value: str) -> None:
-        self._counts[_name(value)] += 1
+        self.observe_part(value, 1)
+
+    @property
+    def unit(self) -> Unit | None:
+        return None if self.settings.made else "value"
+
+    def observe_part(self, part: str, times: int) -> None:
+        self._counts[_name(part)] += times
+
+    def part_ids(self, part: str) -> list[int]:
+        return self.ids(part)
 
     def settle(self) -> None:
         if len(self._counts) < 2:

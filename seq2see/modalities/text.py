@@ -17,7 +17,7 @@ from torch import Tensor
 
 from seq2see.data import tokens
 from seq2see.data.batches import Nested, Ragged, Sequences, pad_lists
-from seq2see.data.tokens import LearnedSplitter
+from seq2see.data.tokens import LearnedSplitter, Unit
 from seq2see.data.vocabulary import EOS, PAD, SOS, SPECIALS, Vocabulary
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import OutputType
@@ -130,6 +130,22 @@ class TextField(Modality):
 
     def observe(self, value: str) -> None:
         self._counts.update(self.splitter.split(self.normalise(value)))
+
+    @property
+    def unit(self) -> Unit | None:
+        """Kinds that split a value in a way of their own read it as a whole."""
+        own = type(self).whole is not TextField.whole or type(self).read is not TextField.read
+        return None if own or type(self).observe is not TextField.observe else self.splitter.unit
+
+    def _part_symbols(self, part: str) -> list[str]:
+        return [part] if self.splitter.unit == "character" else self.whole(part)
+
+    def observe_part(self, part: str, times: int) -> None:
+        for symbol in self._part_symbols(part):
+            self._counts[symbol] += times
+
+    def part_ids(self, part: str) -> list[int]:
+        return self.vocabulary.encode(self._part_symbols(part))
 
     def observe_stream(self, line: str) -> None:
         """Count one line of a contiguous text, its newline included."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Mapping
@@ -31,8 +32,10 @@ from seq2see.pipeline.weights import (
     check_files,
     check_finite,
     check_header,
+    file_digest,
     fill,
     is_unchanged,
+    listed_checksums,
     read_tensors,
     tensors_of,
     write_checksums,
@@ -164,6 +167,18 @@ def folders_of(model: str | Path) -> list[str]:
     if not all(part.strip() for part in parts):
         raise UserError(f"{model}: a folder is missing beside +; the models of an ensemble are given as FOLDER+FOLDER")
     return parts
+
+
+def model_checksums(model: str | Path) -> list[str]:
+    """For each folder of a model, a SHA-256 checksum of what its predictions depend on: recipe, weights, and the
+    vocabularies that checksums.json lists (folders of 0.1.0 have no such list)."""
+    checksums = []
+    for folder in map(Path, folders_of(model)):
+        check_folder(folder)
+        names = {RECIPE, WEIGHTS, *listed_checksums(folder)} - {BASELINES, TRAINED_ROWS}
+        files = {name: file_digest(folder / name) for name in sorted(names)}
+        checksums.append(hashlib.sha256(json.dumps(files).encode()).hexdigest())
+    return checksums
 
 
 def check_folder(folder: Path) -> None:

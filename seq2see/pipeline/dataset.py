@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +17,7 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seq2see.data.batches import Batch, Ragged, RaggedWriter
+from seq2see.data.batches import Batch, Ragged, RaggedWriter, in_pieces
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Values, place_of
 from seq2see.data.vocabulary import SOS
 from seq2see.errors import UserError
@@ -28,22 +30,36 @@ from seq2see.pipeline.fields import COPYABLE, Fields, as_sequences, as_target, a
 from seq2see.recipe.schema import Recipe
 
 Row = Mapping[str, str]
+ROWS_AT_ONCE = 1 << 18
+HASHED_AT_ONCE = 1 << 22
 
 
 class Dataset:
     """The encoded rows of a table, a store of ids for each column; batches take them in any order.
 
     left_out: the number of rows whose output was too long to train on; cut: by input, the number of rows of which only
-    the beginning is read.
+    the beginning is read; widths: see there, where they are known already.
     """
 
     def __init__(
-        self, fields: Fields, stores: dict[str, Ragged], *, left_out: int = 0, cut: Mapping[str, int] | None = None
+        self,
+        fields: Fields,
+        stores: dict[str, Ragged],
+        *,
+        left_out: int = 0,
+        cut: Mapping[str, int] | None = None,
+        widths: NDArray[np.integer] | None = None,
     ):
         self.fields = fields
         self.stores = stores
         self.left_out = left_out
         self.cut = dict(cut or {})
+        self._widths = widths
+
+    @cached_property
+    def digest(self) -> str:
+        """A short hash of all ids."""
+        return digest_arrays(*(part for store in self.stores.values() for part in (store.flat, store.offsets)))
 
     @classmethod
     def build(
@@ -86,14 +102,28 @@ class Dataset:
         return len(self.stores[OUTPUT])
 
     @property
-    def widths(self) -> NDArray[np.int64]:
-        """Symbols of each row by column, inputs first, the output with its `<eos>` last: (rows, columns)"""
-        return np.stack([field.widths(self.stores[name]) for name, field in self.fields.all.items()], axis=1)
+    def widths(self) -> NDArray[np.integer]:
+        """Symbols of each row by column, inputs first, the output with its `<eos>` last: (rows, columns), in the
+        smallest type that holds them."""
+        if self._widths is not None:
+            return self._widths
+        columns = list(self.fields.all.items())
+        made: NDArray[np.integer] = np.zeros((len(self), len(columns)), dtype=np.uint8)
+        for start in range(0, len(self), ROWS_AT_ONCE):
+            part = slice(start, min(start + ROWS_AT_ONCE, len(self)))
+            for i, (name, field) in enumerate(columns):
+                store = self.stores[name]
+                widths = field.widths(Ragged(store.flat, store.offsets[part.start : part.stop + 1]))
+                least = np.min_scalar_type(int(widths.max()))
+                if least.itemsize > made.itemsize:
+                    made = made.astype(least)
+                made[part, i] = widths
+        return made
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Symbols of each row, inputs and output added up: (rows,)"""
-        return np.asarray(self.widths.sum(1))
+        return np.asarray(self.widths.sum(1, dtype=np.int64))
 
     def batch(self, rows: Chosen) -> Batch:
         """The rows with these indices, in this order."""
@@ -108,6 +138,15 @@ class Dataset:
             steps, places = (as_sequences(column).ids.shape[1] for column in (target, inputs[fields.alignment.name]))
             batch.alignment = link_weights(stores[ALIGNMENT], batch.rows, steps=steps, places=places)
         return batch
+
+
+def digest_arrays(*arrays: NDArray[np.integer]) -> str:
+    """A short hash of all ids, read in blocks, as they may be mapped files."""
+    hashed = blake2b(digest_size=8)
+    for array in arrays:
+        for piece in in_pieces(array, HASHED_AT_ONCE):
+            hashed.update(np.ascontiguousarray(piece).data)
+    return hashed.hexdigest()
 
 
 # ---------------------------------------------------------------- contiguous text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Protocol
 
 import torch
 
@@ -14,9 +15,9 @@ from seq2see.data.split import row_hash
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, check, evaluate
 from seq2see.evaluation.metrics import Aligned
-from seq2see.looks import Prediction
+from seq2see.looks import Looks, Prediction
 from seq2see.pipeline.bundle import Bundle
-from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, predict
+from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, planned, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
@@ -24,6 +25,12 @@ from seq2see.search import SearchOptions, evaluating
 from seq2see.settings.base import Tokens
 
 Row = Mapping[str, str]
+
+
+class Spread(Protocol):
+    """Does some work on parts (numbers of rows), shared out between processes; every one gets all results."""
+
+    def __call__(self, work: Callable[[list[int]], list[Any]], parts: Sequence[list[int]]) -> list[list[Any]]: ...
 
 
 def rows_with_links(rows: Sequence[Row]) -> list[Row]:
@@ -127,11 +134,13 @@ def evaluate_model(
     metrics: Sequence[str] | None = None,
     progress: Progress | None = None,
     scoring: AbstractContextManager[object] | None = None,
+    spread: Spread | None = None,
 ) -> Evaluation:
     """Measure a model (or an ensemble) on rows; rows with equal inputs are references of each other.
 
     most: at most so many distinct inputs (0: all); bins: of input lengths; positions: with recall by position; scoring:
-    a context in which given outputs are scored (the precision of training). The perplexity of text and the alignment
+    a context in which given outputs are scored (the precision of training); spread: shares the batches out between
+    processes. The perplexity of text and the alignment
     error rate of rows with known links are always measured.
     """
     bundle = bundles[0]
@@ -149,18 +158,51 @@ def evaluate_model(
     if plan.searched:
         options = enough_hypotheses(options if options is not None else options_of(recipe), names)
         inputs = [question.inputs for question in questions]
-        predictions = predict(bundles, inputs, options, on_progress=_counter(progress, "inputs answered"))
+        counter = _counter(progress, "inputs answered")
+
+        def answer(rows: Sequence[Row]) -> list[Prediction]:
+            return predict(bundles, rows, options, on_progress=counter)
+
+        width = max(options.beam, options.n_best)
+        predictions = _by_batches(bundle, inputs, answer, spread, factor=width, lighten=_without_looks)
         measured = metric_rows(bundle, questions, predictions)
         of_outputs = [name for name in names if name not in (PERPLEXITY, AER)]
         report = evaluate(of_outputs, measured, baselines=bundle.baselines, bins=bins, positions=positions)
     if plan.scored:
         with scoring:
-            report = report.join(_perplexity_report(bundles, chosen, _counter(progress, "outputs scored")))
+            report = report.join(_perplexity_report(bundles, chosen, _counter(progress, "outputs scored"), spread))
     if AER in names or plan.aligned:
-        report = report.join(_aligned_report(bundles, plan.aligned, _counter(progress, "outputs aligned")))
+        report = report.join(_aligned_report(bundles, plan.aligned, _counter(progress, "outputs aligned"), spread))
     ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, AER] if name in report.metrics}
     distinct = len(questions) if recipe.inputs else None
     return Evaluation(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)
+
+
+def _by_batches(
+    bundle: Bundle,
+    rows: Sequence[Row],
+    work: Callable[[Sequence[Row]], list[Any]],
+    spread: Spread | None,
+    *,
+    factor: int = 1,
+    lighten: Callable[[Any], Any] = lambda result: result,
+) -> list[Any]:
+    """The result of some work on each row. Whole batches are shared out, never the rows of one, so that the numbers are
+    the same bits whoever computes them. lighten: what is sent of a result."""
+    if spread is None:
+        return work(rows)
+    parts = list(planned(bundle.fields, rows, factor=factor))
+    done = spread(lambda part: [lighten(result) for result in work([rows[number] for number in part])], parts)
+    results: list[Any] = [None] * len(rows)
+    for part, each in zip(parts, done, strict=True):
+        for number, result in zip(part, each, strict=True):
+            results[number] = result
+    return results
+
+
+def _without_looks(prediction: Prediction) -> Prediction:
+    alternatives = [replace(other, looks=None) for other in prediction.alternatives]
+    return replace(prediction, looks=Looks(), alternatives=alternatives)
 
 
 def _counter(progress: Progress | None, what: str) -> OnProgress | None:
@@ -220,19 +262,23 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
     )
 
 
-def _perplexity_report(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Report:
+def _perplexity_report(
+    bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None, spread: Spread | None
+) -> Report:
     """The perplexity of every row's output (an input may have several), and that of the unigram model."""
-    scored = score_rows(bundles, rows, on_progress=on_progress)
+    scored = _by_batches(bundles[0], rows, lambda part: score_rows(bundles, part, on_progress=on_progress), spread)
     return _perplexity(bundles[0], [row.symbols for row in scored], [row.log_probability for row in scored])
 
 
-def _aligned_report(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Report:
+def _aligned_report(
+    bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None, spread: Spread | None
+) -> Report:
     """The alignment error rate of the rows with known links."""
     if not rows:
         column = bundles[0].recipe.loss.alignment.column
         raise UserError(f"metric '{AER}' needs the column '{column}' of links, and the table has none")
-    blank = [""] * len(rows)
-    measured = Rows(blank, [[""]] * len(rows), alignments=align(bundles, rows, on_progress=on_progress))
+    aligned = _by_batches(bundles[0], rows, lambda part: align(bundles, part, on_progress=on_progress), spread)
+    measured = Rows([""] * len(rows), [[""]] * len(rows), alignments=aligned)
     return evaluate([AER], measured, baselines=bundles[0].baselines)
 
 

@@ -90,11 +90,18 @@ class Fields:
         return self.output
 
     @classmethod
-    def build(cls, recipe: Recipe, read_rows: Callable[[], Iterator[Values]]) -> Fields:
+    def build(
+        cls,
+        recipe: Recipe,
+        read_rows: Callable[[], Iterator[Values]],
+        *,
+        parts: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> Fields:
         """Build every field from the training rows: one pass that counts, after one for each tokeniser that is
         learned (BPE).
 
-        read_rows: each call returns an iterator over all rows, {name of an input or "output": value}.
+        read_rows: each call returns an iterator over all rows, {name of an input or "output": value}; parts: by name,
+        the parts of all values with their counts (`Field.unit`), which need no pass.
         """
         owners = _vocabulary_owners(recipe)
         fields = unbuilt_fields(recipe)
@@ -104,7 +111,12 @@ class Fields:
                 fields[owner].learn(fields[name].normalise(row[name]) for row in read_rows() for name in members)
                 for name in members:
                     _as_text_field(fields[name]).splitter = _as_text_field(fields[owner]).splitter
-        _observe(fields, read_rows(), stream=recipe.data.stream)
+        if parts is None:
+            _observe(fields, read_rows(), stream=recipe.data.stream)
+        else:
+            for name, counts in parts.items():
+                for part, times in counts.items():
+                    fields[name].observe_part(part, times)
         for owner, members in groups.items():
             if len(members) > 1:
                 others = [_as_text_field(fields[name]) for name in members if name != owner]

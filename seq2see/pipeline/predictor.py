@@ -44,13 +44,18 @@ def chunks(
     """Batch rows for prediction, longest first: (indices of the rows, their batch). factor: hypotheses per row
     (beam)."""
     rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]
-    lengths = [sum(example.length for example in fields.read(row).values()) + 1 for row in rows]
     done = 0
-    for numbers in plan_batches(lengths, factor=factor):
+    for numbers in planned(fields, rows, factor=factor):
         yield numbers, fields.batch([rows[number] for number in numbers], target=target)
         done += len(numbers)
         if on_progress is not None:
             on_progress(done, len(rows))
+
+
+def planned(fields: Fields, rows: Sequence[Row], *, factor: int = 1) -> Iterator[list[int]]:
+    """The numbers of the rows of each batch of `chunks`. The rows of one batch, given alone, are the same batch."""
+    lengths = [sum(example.length for example in fields.read(row).values()) + 1 for row in rows]
+    yield from plan_batches(lengths, factor=factor)
 
 
 def check_length(recipe: Recipe, length: int, what: str) -> None:

@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from seq2see.data.columns import OUTPUT
+from seq2see.data.split import prefixed
 from seq2see.errors import UserError
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.files import read_bytes, shortened, write_bytes
@@ -155,7 +156,7 @@ class RowHasher:
             if value not in self._contents:
                 self._contents[value] = field.content(value)
             content = self._contents[value]
-        return len(content).to_bytes(8, "little") + content
+        return prefixed(content)
 
 
 def training_overlap(

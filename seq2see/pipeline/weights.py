@@ -73,7 +73,7 @@ def _intact(file: BinaryIO) -> bool:
 
 def write_checksums(folder: Path, paths: Iterable[Path]) -> None:
     """Write checksums.json for files that are already in the folder."""
-    files = {path.name: _digest(path) for path in paths}
+    files = {path.name: file_digest(path) for path in paths}
     content = json.dumps({"algorithm": ALGORITHM, "files": files}, ensure_ascii=False, indent=1) + "\n"
     write_bytes(folder / CHECKSUMS, content.encode())
 
@@ -81,6 +81,11 @@ def write_checksums(folder: Path, paths: Iterable[Path]) -> None:
 def changed_files(folder: Path) -> list[str]:
     """Names of files that are missing or have changed since checksums.json was written; none without that file."""
     return [name for name, digest in _read_checksums(folder / CHECKSUMS).items() if _differs(folder / name, digest)]
+
+
+def listed_checksums(folder: Path) -> dict[str, str]:
+    """The checksums in checksums.json by file name; none without that file."""
+    return _read_checksums(folder / CHECKSUMS)
 
 
 def is_unchanged(folder: Path, name: str) -> bool:
@@ -105,10 +110,11 @@ def check_files(folder: Path, *, editable: str) -> bool:
 
 def _differs(path: Path, digest: str) -> bool:
     """Whether a file differs from its checksum. Listed files are small, so a large one need not be hashed."""
-    return not path.is_file() or path.stat().st_size > MAX_FILE or _digest(path) != digest
+    return not path.is_file() or path.stat().st_size > MAX_FILE or file_digest(path) != digest
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """The SHA-256 checksum of a file."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, ALGORITHM).hexdigest()

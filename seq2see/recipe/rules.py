@@ -183,6 +183,21 @@ def check_pretrained(recipe: Recipe) -> Iterator[Problem]:
             yield Problem(f"{path}.embedding.path", "a pretrained embedding needs a file of vectors")
 
 
+@rule("deterministic")
+def check_deterministic(recipe: Recipe) -> Iterator[Problem]:
+    """A run that is to repeat its bits depends on no clock, no number of cores and no kind of processor."""
+    training = recipe.training
+    if not training.deterministic:
+        return
+    because = "training.deterministic is true"
+    if training.minutes:
+        yield Problem("training.minutes", f"a clock ends the run, and {because}; allowed: 0, with epochs or updates")
+    if training.threads > 1:
+        yield Problem("training.threads", f"sums depend on the number of threads, and {because}; allowed: 0, 1")
+    if training.precision == "auto":
+        yield Problem("training.precision", f"the processor decides, and {because}; allowed: float32, bfloat16")
+
+
 @rule("stream-settings", stage="no-effect")
 def check_stream(recipe: Recipe) -> Iterator[Problem]:
     training = recipe.training
@@ -196,6 +211,7 @@ def check_stream(recipe: Recipe) -> Iterator[Problem]:
     yield from no_effect(training, "training", ["scheduled_sampling"], forced)
     yield from no_effect(recipe.output, "output", ["max_length"], "a stream is one text, however long")
     yield from no_effect(recipe.data, "data", ["dev_most"], "the end of a stream is set aside, not rows")
+    yield from no_effect(recipe.data, "data", ["shuffle_rows"], "a contiguous text is read in its order")
 
 
 # --- What reads an input

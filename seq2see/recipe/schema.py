@@ -131,6 +131,14 @@ class TrainingSettings(Settings):
     threads: Annotated[int, Field(ge=0, le=1024)] = Field(
         0, description="of the processor; 0: OMP_NUM_THREADS, or as many as there are cores, at most 8"
     )
+    deterministic: bool = Field(
+        False,
+        description="one thread and only algorithms that repeat their bits, so that the number of cores does not "
+        "matter: slower where there are several",
+    )
+    wait_minutes: Annotated[float, Field(gt=0)] = Field(
+        30.0, description="several processes (torchrun): how long one waits for another before the run ends"
+    )
 
 
 class SearchSettings(Settings):

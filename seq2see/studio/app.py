@@ -6,7 +6,7 @@ import asyncio
 import logging
 import mimetypes
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,19 +18,23 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from seq2see import __version__
 from seq2see.errors import UserError
 from seq2see.files import shortened
 from seq2see.studio import schemas
-from seq2see.studio.http import RequestError, add_error_handlers, json_response, media_response
+from seq2see.studio.clients import RateLimit, TokenBuckets, client_of
+from seq2see.studio.http import InvalidRequest, RequestError, add_error_handlers, json_response, media_response
 from seq2see.studio.inputs import InputReader
 from seq2see.studio.limits import MEGABYTE, SHUTDOWN_GRACE, Limits
 from seq2see.studio.metrics import CONTENT_TYPE, RequestMetrics, ServerMetrics
-from seq2see.studio.middleware import AccessControl, RequestBoundary, RequestLimits
+from seq2see.studio.middleware import AccessControl, RequestBoundary, RequestLimits, SecurityHeaders
 from seq2see.studio.model_repository import ModelRepository
 from seq2see.studio.openapi import REQUESTS, models_document, run_document
+from seq2see.studio.reloading import Reloader
 from seq2see.studio.request_body import ScratchFolder, read_body
+from seq2see.studio.request_log import RequestLog
 from seq2see.studio.server import create_server, listen, server_url
 from seq2see.studio.service import InferenceService
 from seq2see.studio.training_runs import RunProgress, TrainingRun
@@ -48,25 +52,43 @@ def create_app(
     *,
     token: str | None = None,
     local: bool = True,
+    reloader: Reloader | None = None,
+    buckets: TokenBuckets | None = None,
+    proxies: Sequence[str] = (),
+    log: RequestLog | None = None,
 ) -> RequestBoundary:
-    """The server of models; local: only this machine can reach it."""
+    """The server of models.
+
+    local: only this machine can reach it; reloader: loads models again; buckets: how many requests a client may send;
+    proxies: addresses whose X-Forwarded-For is believed; log: of requests."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = None if reloader is None else asyncio.create_task(reloader.run())
         yield
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
         await run_in_threadpool(repository.close, SHUTDOWN_GRACE)
 
     # The parser of forms logs bytes that it cannot read, and these are the client's.
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
-    app = _create_fastapi(models_document(list(repository), limits, token=token is not None), lifespan=lifespan)
+    may_reload = token is not None and reloader is not None
+    app = _create_fastapi(_Document(repository, limits, token=token is not None, reload=may_reload), lifespan=lifespan)
     _add_model_routes(app, repository)
+    if may_reload and reloader is not None:
+        _add_reload_route(app, reloader, limits)
     _add_monitoring_routes(app, repository, metrics, limits)
     for name, (schema, _) in REQUESTS.items():
         app.post(f"/api/{name}")(_inference_route(name, schema, repository, limits))
     _add_run_routes(app, repository.get_run)
     _add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
-    limited = AccessControl(RequestLimits(app, limits), token=token, local=local)
-    return RequestBoundary(RequestMetrics(limited, metrics))
+    inside: Any = AccessControl(RequestLimits(app, limits), token=token, local=local)
+    if buckets is not None:  # before the token is looked at, so that nobody can try many
+        inside = RateLimit(inside, buckets)
+    if proxies:
+        inside = ProxyHeadersMiddleware(inside, list(proxies))
+    return RequestBoundary(RequestMetrics(SecurityHeaders(inside), metrics, log))
 
 
 def create_run_app(run: TrainingRun) -> RequestBoundary:
@@ -78,10 +100,11 @@ def create_run_app(run: TrainingRun) -> RequestBoundary:
             raise RequestError(404, f"model: '{unknown}' is not being trained here; allowed: {run.name}")
         return run
 
-    app = _create_fastapi(run_document(run.name))
+    document = run_document(run.name)
+    app = _create_fastapi(lambda: document)
     _add_run_routes(app, get_run)
     _add_pages(app, {"/": "live.html", "/live": "live.html", "/docs": "docs.html"})
-    return RequestBoundary(AccessControl(RequestLimits(app, Limits()), token=None, local=True))
+    return RequestBoundary(SecurityHeaders(AccessControl(RequestLimits(app, Limits()), token=None, local=True)))
 
 
 @contextmanager
@@ -108,12 +131,27 @@ def serve_training_run(folder: Path, port: int) -> Iterator[tuple[str, RunProgre
             thread.join(SHUTDOWN_GRACE + 1)
 
 
-def _create_fastapi(document: dict[str, Any], **options: Any) -> FastAPI:
+class _Document:
+    """The OpenAPI document, made anew when a model was replaced."""
+
+    def __init__(self, repository: ModelRepository, limits: Limits, *, token: bool, reload: bool):
+        self._repository, self._limits, self._options = repository, limits, {"token": token, "reload": reload}
+        self._version, self._document = -1, dict[str, Any]()
+
+    def __call__(self) -> dict[str, Any]:
+        version = self._repository.version
+        if version != self._version:
+            self._document = models_document(list(self._repository), self._limits, **self._options)
+            self._version = version
+        return self._document
+
+
+def _create_fastapi(document: Callable[[], dict[str, Any]], **options: Any) -> FastAPI:
     """FastAPI with our OpenAPI document, error handlers, and without its own documentation pages."""
     app = FastAPI(
         title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, **options
     )
-    app.openapi = lambda: document  # type: ignore[method-assign]
+    app.openapi = document  # type: ignore[method-assign]
     add_error_handlers(app)
     return app
 
@@ -126,20 +164,22 @@ def _inference_route(
 ) -> Callable[[Request], Awaitable[Response]]:
     """The route of one method of `InferenceService`."""
 
-    def input_kinds(model: str | None) -> dict[str, bool]:
-        inputs = repository.get(model).model.recipe.inputs
-        return {name: settings.file for name, settings in inputs.items()}
-
     async def answer(request: Request) -> Response:
-        with ScratchFolder() as scratch:
+        with ScratchFolder() as scratch, repository.lease() as lease:
+
+            def input_kinds(model: str | None) -> dict[str, bool]:
+                inputs = lease.get(model).model.recipe.inputs
+                return {name: settings.file for name, settings in inputs.items()}
+
             validate = partial(schemas.validate, schema, rows=limits.request_inputs)
             body = await read_body(request, scratch, input_kinds, validate)
-            served = repository.get(body.model)
+            served = lease.get(body.model)
+            request.scope["state"].update(model=served.name, rows=body.row_count)
             reader = InputReader(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
             )
             with closing(reader):
-                method = getattr(InferenceService(served, reader, limits), name)
+                method = getattr(InferenceService(served, reader, limits, client_of(request.scope)), name)
                 record = await _while_connected(request, method(body))
         response = await run_in_threadpool(json_response, record)
         size, most = len(response.body), limits.response_bytes
@@ -199,12 +239,22 @@ def _add_model_routes(app: FastAPI, repository: ModelRepository) -> None:
         return media_response(served.example_file(int(number), input))
 
 
+def _add_reload_route(app: FastAPI, reloader: Reloader, limits: Limits) -> None:
+    """Only for servers with a token: loading a model takes seconds of all cores."""
+
+    @app.post("/api/models/{name}/reload")
+    async def reload(name: str) -> Response:
+        return json_response(await reloader.request(name, limits.timeout))
+
+
 def _add_monitoring_routes(
     app: FastAPI, repository: ModelRepository, server_metrics: ServerMetrics, limits: Limits
 ) -> None:
     @app.get("/health")
-    async def health() -> Response:  # on the event loop: all threads may be busy
+    async def health(request: Request) -> Response:  # on the event loop: all threads may be busy
         record = repository.health(limits.timeout)
+        if request.scope.get("state", {}).get("draining"):
+            record["status"] = "draining"
         status = 200 if record["status"] == "ok" else 503
         record = {"status": record["status"], "version": __version__} | record
         return json_response(record, status=status, headers={"Cache-Control": "no-store"})
@@ -232,7 +282,7 @@ def _add_run_routes(app: FastAPI, get_run: Callable[[str | None], TrainingRun]) 
 
 def _parse_number(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
-        raise schemas.InvalidRequest(f"after: '{text[:40]}' is no number; allowed: 0, or what `next` said before")
+        raise InvalidRequest(f"after: '{text[:40]}' is no number; allowed: 0, or what `next` said before")
     return int(text)
 
 

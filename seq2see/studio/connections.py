@@ -13,12 +13,13 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from time import monotonic
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from seq2see.studio.clients import client_address
 from seq2see.studio.limits import HEADER_BYTES, Limits
 
 if sys.platform == "linux":
@@ -276,13 +277,5 @@ def _evict(connections: list[LimitedConnection]) -> bool:
 
 
 def _address(transport: asyncio.BaseTransport) -> str:
-    """The client's address: IPv4, or the /64 network of IPv6 (a machine has all of it); "" of a Unix socket."""
     peer = transport.get_extra_info("peername")
-    try:
-        address = ip_address(peer[0].partition("%")[0])
-    except (TypeError, ValueError, IndexError, AttributeError):
-        return ""
-    mapped = getattr(address, "ipv4_mapped", None)
-    if address.version == 4 or mapped is not None or address.is_loopback:
-        return str(mapped or address)
-    return str(ip_network(f"{address}/64", strict=False))
+    return client_address(peer[0]) if isinstance(peer, tuple) and peer else ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -15,7 +15,9 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.inputs import Oracle
 from seq2see.pipeline.predictor import predict
 from seq2see.search import SearchOptions
+from seq2see.studio.fair_queue import FairQueue
 from seq2see.studio.http import RequestError
+from seq2see.studio.telemetry import BatchTracer
 
 RETRY_AFTER = {"Retry-After": "1"}
 
@@ -96,10 +98,11 @@ Work = Callable[[], Any]
 @dataclass(eq=False)
 class _QueueItem:
     """An input, or other work that needs the model alone, with the future of its result; held: objects that must stay
-    in memory until then."""
+    in memory until then; origin: of what request's trace it is."""
 
     work: QueuedInput | Work
     held: Sequence[object]
+    origin: object = None
     future: Future[Any] = field(default_factory=Future)
 
     def set_result(self, result: Any) -> None:
@@ -112,7 +115,11 @@ class _QueueItem:
 
 
 class Batcher:
-    """Answers inputs in the order in which they come, those with the same options together.
+    """Answers inputs in batches, those with the same options together.
+
+    Clients take turns (`FairQueue`): the one whose turn it is decides the options of the next batch, and it is filled
+    with one input of each client after the other. So an input waits for the batch that is being computed and for about
+    one of each other client, however many inputs they have queued.
 
     While one batch is computed the next one gathers, and waits a little for clients that were answered just now
     (`QueueDelay`). A batch ends for all its inputs at once, so long and short inputs do not share one: `symbols` limits
@@ -132,10 +139,12 @@ class Batcher:
         symbols: int,
         queue_size: int,
         on_batch: Callable[[int], None] | None = None,
+        tracer: BatchTracer | None = None,
     ):
         self._bundles, self._max_rows, self._max_symbols = list(bundles), rows, symbols
         self._queue_size, self._on_batch = queue_size, on_batch
-        self._queue: deque[_QueueItem] = deque()
+        self._tracer = tracer or BatchTracer()
+        self._queue: FairQueue[_QueueItem] = FairQueue()
         self._delay = QueueDelay()
         self._changed = threading.Condition()
         self._closed = False
@@ -167,24 +176,25 @@ class Batcher:
             return f"it has been busy with one batch for more than {timeout:g} s"
         return None
 
-    def submit(self, inputs: Sequence[QueuedInput], *, held: Sequence[object] = ()) -> list[Future[Prediction]]:
+    def submit(
+        self, inputs: Sequence[QueuedInput], *, client: str = "", held: Sequence[object] = ()
+    ) -> list[Future[Prediction]]:
         """Queue all inputs of a request, or refuse all of them.
 
-        held: what the model needs to answer them. It stays in memory until then, even where the client has left: a
-        batch cannot do without one of its rows.
+        client: who asks; held: what the model needs to answer them. It stays in memory until then, even where the
+        client has left: a batch cannot do without one of its rows.
         """
-        return self._put(inputs, held)
+        return self._put(inputs, client, held)
 
-    def submit_work(self, work: Work, *, held: Sequence[object] = ()) -> Future[Any]:
+    def submit_work(self, work: Work, *, client: str = "", held: Sequence[object] = ()) -> Future[Any]:
         """Queue other work that needs the model."""
-        return self._put([work], held)[0]
+        return self._put([work], client, held)[0]
 
     def stop(self) -> None:
         """Start no further batch, and cancel what waits."""
         with self._changed:
             self._closed = True
-            waiting = list(self._queue)
-            self._queue.clear()
+            waiting = self._queue.clear()
             self._changed.notify()
         for item in waiting:
             item.future.cancel()
@@ -194,29 +204,42 @@ class Batcher:
         self.stop()
         self._thread.join(grace)
 
-    def _put(self, work: Sequence[QueuedInput | Work], held: Sequence[object]) -> list[Future[Any]]:
-        items = [_QueueItem(entry, tuple(held)) for entry in work]
+    def _put(self, work: Sequence[QueuedInput | Work], client: str, held: Sequence[object]) -> list[Future[Any]]:
+        origin = self._tracer.origin()
+        items = [_QueueItem(entry, tuple(held), origin) for entry in work]
         with self._changed:
             if self._closed:
                 raise RequestError(503, "the server is closing", headers=RETRY_AFTER)
-            if len(self._queue) + len(items) > self._queue_size:
-                message = f"too many inputs wait for this model (allowed: {self._queue_size:,}); try again in a moment"
-                raise RequestError(503, message, headers=RETRY_AFTER)
-            self._queue.extend(items)
+            displaced = self._make_room(client, len(items))
+            self._queue.extend(client, items)
             self._changed.notify()
+        for item in displaced:
+            item.set_exception(self._overloaded())
         for item in items:
-            item.future.add_done_callback(self._remove_cancelled)
+            item.future.add_done_callback(partial(self._remove_cancelled, client))
         return [item.future for item in items]
 
-    def _remove_cancelled(self, future: Future[Any]) -> None:
+    def _make_room(self, client: str, count: int) -> list[_QueueItem]:
+        """In a full queue, the newest inputs of whoever has queued most give way to a client with fewer."""
+        excess = len(self._queue) + count - self._queue_size
+        if excess <= 0:
+            return []
+        displaced = self._queue.displace(client, count, excess)
+        if displaced is None:
+            raise self._overloaded()
+        # From here on nobody can cancel them, which would make setting the exception fail.
+        return [item for item in displaced if item.future.set_running_or_notify_cancel()]
+
+    def _overloaded(self) -> RequestError:
+        message = f"too many inputs wait for this model (allowed: {self._queue_size:,}); try again in a moment"
+        return RequestError(503, message, headers=RETRY_AFTER)
+
+    def _remove_cancelled(self, client: str, future: Future[Any]) -> None:
         if not future.cancelled():
             return
         with self._changed:  # it may be in a batch already, which leaves it out
-            for number, item in enumerate(self._queue):
-                if item.future is future:
-                    del self._queue[number]
-                    self._changed.notify()
-                    return
+            if self._queue.remove(client, lambda item: item.future is future):
+                self._changed.notify()
 
     # ------------------------------------------------------------ the thread
 
@@ -226,7 +249,7 @@ class Batcher:
             batch.clear()  # frees what it holds before the next one comes
 
     def _next_batch(self) -> list[_QueueItem] | None:
-        """The oldest item, with all inputs that can share its batch; None once closed."""
+        """The item whose turn it is, with all inputs that can share its batch; None once closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed)
             self._gather()
@@ -234,26 +257,16 @@ class Batcher:
                 return None
             if not self._queue:
                 return []  # all clients have left in the meantime
-            first = self._queue.popleft()
+            first = self._queue.pop()
             if not isinstance(first.work, QueuedInput):
                 return [first]
-            key, longest, batch, rest = first.work.batch_key, first.work.size, [first], deque[_QueueItem]()
-            while self._queue and len(batch) < self._max_rows:
-                item = self._queue.popleft()
-                if isinstance(item.work, QueuedInput) and item.work.batch_key == key:
-                    padded = max(longest, item.work.size)
-                    if (len(batch) + 1) * padded <= self._max_symbols:
-                        batch.append(item)
-                        longest = padded
-                        continue
-                rest.append(item)
-            self._queue.extendleft(reversed(rest))
-            return batch
+            batch = _Batch(first.work, self._max_symbols)
+            return [first, *self._queue.take(batch.add, self._max_rows - 1)]
 
     def _gather(self) -> None:
         """Wait while inputs keep coming; the lock is held on entry and on return."""
         self._delay.start(len(self._queue))
-        while self._queue and isinstance(self._queue[0].work, QueuedInput) and len(self._queue) < self._max_rows:
+        while self._queue and isinstance(self._queue.peek().work, QueuedInput) and len(self._queue) < self._max_rows:
             seconds = self._delay.remaining(len(self._queue))
             if not seconds or not self._changed.wait(seconds):
                 return
@@ -264,10 +277,12 @@ class Batcher:
         inputs = [item for item in running if isinstance(item.work, QueuedInput)]
         for item in running:
             if not isinstance(item.work, QueuedInput):
-                _run_work(item, item.work)
+                with self._tracer.batch(1, [item.origin]):
+                    _run_work(item, item.work)
         if inputs:
             start = perf_counter()
-            self._answer(inputs)
+            with self._tracer.batch(len(inputs), [item.origin for item in inputs]):
+                self._answer(inputs)
             self._delay.record(len(inputs), perf_counter() - start)
         self._batch_start, self._running = None, 0
 
@@ -305,6 +320,24 @@ class Batcher:
             drawn_as=[entry.number for entry in inputs],
             maps=first.maps,
         )
+
+
+class _Batch:
+    """What inputs may share a batch with its first one."""
+
+    def __init__(self, first: QueuedInput, max_symbols: int):
+        self._key, self._longest, self._rows = first.batch_key, first.size, 1
+        self._max_symbols = max_symbols
+
+    def add(self, item: _QueueItem) -> bool:
+        """Count the item in, and return True, where it fits."""
+        if not isinstance(item.work, QueuedInput) or item.work.batch_key != self._key:
+            return False
+        longest = max(self._longest, item.work.size)
+        if (self._rows + 1) * longest > self._max_symbols:
+            return False
+        self._rows, self._longest = self._rows + 1, longest
+        return True
 
 
 def _run_work(item: _QueueItem, work: Work) -> None:

@@ -17,13 +17,16 @@ from starlette.responses import FileResponse, Response
 
 from seq2see.errors import UserError
 from seq2see.files import finite, shortened
-from seq2see.studio.schemas import InvalidRequest
 
 MEDIA_TYPES = ("image/", "audio/", "video/")
 MESSAGE_LENGTH = 2000
 """Characters of an error message, which may quote what the client sent."""
 
 Result = TypeVar("Result")
+
+
+class InvalidRequest(UserError):
+    """A body that breaks its schema (422); what only this model or input does not allow is another UserError (409)."""
 
 
 class RequestError(Exception):

@@ -16,10 +16,10 @@ from seq2see.errors import UserError, counted
 from seq2see.files import shortened
 from seq2see.modalities.files import FileField
 from seq2see.pipeline.fields import Fields
+from seq2see.studio.http import InvalidRequest
 from seq2see.studio.limits import Limits
 from seq2see.studio.media import DecodedFile, MediaDecoder
 from seq2see.studio.request_body import ScratchFolder, UploadedFile
-from seq2see.studio.schemas import InvalidRequest
 
 DATA_URL = re.compile(r"data:[\w.+-]+/([\w.+-]+)(?:;[\w=.+-]+)*;base64,", re.ASCII)
 EXAMPLE = "example"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 MEGABYTE = 1_000_000
@@ -15,13 +15,15 @@ SHUTDOWN_GRACE = 5
 
 @dataclass(frozen=True)
 class Limit:
-    """One field of `Limits`; option: the command line's name for it; unit: of the option's value and of the table."""
+    """One field of `Limits`; option: the command line's name for it; unit: of the option's value and of the table;
+    shared: holds for all requests together, so that worker processes divide it."""
 
     name: str
     default: float
     about: str
     option: str | None
     unit: str
+    shared: bool
 
     @property
     def attribute(self) -> str:
@@ -42,8 +44,8 @@ class Limit:
         return int(value * self.factor) if isinstance(self.default, int) else value
 
 
-def _limit(default: float, about: str, *, option: str | None = None, unit: str = "") -> Any:
-    return field(default=default, metadata={"about": about, "option": option, "unit": unit})
+def _limit(default: float, about: str, *, option: str | None = None, unit: str = "", shared: bool = False) -> Any:
+    return field(default=default, metadata={"about": about, "option": option, "unit": unit, "shared": shared})
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Limits:
     request_work: int = _limit(
         200_000, "symbols that one request reads and writes, attention included", option="--max-work"
     )
-    queue_size: int = _limit(1024, "inputs that wait for a model")
+    queue_size: int = _limit(1024, "inputs that wait for a model", shared=True)
     batch_rows: int = _limit(256, "inputs in one batch")
     batch_symbols: int = _limit(16_000, "symbols in one batch, padding included")
     timeout: float = _limit(60.0, "time to answer a request, decoding included", option="--timeout", unit="s")
@@ -67,19 +69,24 @@ class Limits:
         30.0, "time in which a client must read the next 16 KB of its answer", option="--send-timeout", unit="s"
     )
     response_bytes: int = _limit(100 * MEGABYTE, "one answer (ask without `looks` for less)", unit="MB")
-    unread_bytes: int = _limit(250 * MEGABYTE, "answers that clients have not read yet, all together", unit="MB")
-    connections: int = _limit(512, "open connections", option="--max-connections")
-    connections_per_address: int = _limit(
-        64, "open connections of one address, other than this machine's own", option="--max-connections-each"
+    unread_bytes: int = _limit(
+        250 * MEGABYTE, "answers that clients have not read yet, all together", unit="MB", shared=True
     )
-    decoders: int = _limit(2, "processes that decode files", option="--decoders")
+    connections: int = _limit(512, "open connections", option="--max-connections", shared=True)
+    connections_per_address: int = _limit(
+        64,
+        "open connections of one address, other than this machine's own",
+        option="--max-connections-each",
+        shared=True,
+    )
+    decoders: int = _limit(2, "processes that decode files", option="--decoders", shared=True)
     decoder_memory: int = _limit(
         1500 * MEGABYTE, "memory of each of these processes", option="--decode-memory", unit="MB"
     )
     decode_timeout: float = _limit(30.0, "time to decode one file", option="--decode-timeout", unit="s")
-    decode_queue: int = _limit(512, "files that wait to be decoded", option="--decode-queue")
+    decode_queue: int = _limit(512, "files that wait to be decoded", option="--decode-queue", shared=True)
     decoded_bytes: int = _limit(
-        500 * MEGABYTE, "decoded files that all requests hold together", option="--max-decoded", unit="MB"
+        500 * MEGABYTE, "decoded files that all requests hold together", option="--max-decoded", unit="MB", shared=True
     )
 
     @classmethod
@@ -99,11 +106,18 @@ class Limits:
         values = {limit.name: limit.parse(getattr(arguments, limit.attribute)) for limit in cls.options()}
         return cls(**values)  # type: ignore[arg-type]
 
+    def divided(self, workers: int) -> Limits:
+        """The limits of each of several worker processes: what is shared is divided, so that they hold together."""
+        shared = [limit.name for limit in self.all() if limit.shared]
+        return replace(self, **{name: max(getattr(self, name) // workers, 1) for name in shared})
+
     @classmethod
     def table(cls) -> str:
-        """The table of docs/serving.md."""
+        """The table of docs/serving.md; a star marks what worker processes divide."""
         rows = ["| what | limit | option |", "|---|---|---|"]
         rows += [
-            f"| {limit.about} | {limit.text} | {f'`{limit.option}` ' if limit.option else ''}|" for limit in cls.all()
+            f"| {limit.about} | {limit.text}{' *' if limit.shared else ''} | "
+            f"{f'`{limit.option}` ' if limit.option else ''}|"
+            for limit in cls.all()
         ]
         return "".join(f"{row}\n" for row in rows)

@@ -1,4 +1,4 @@
-"""Middleware: errors and shutdown, access (host, origin, token), security headers, limits on a request's size."""
+"""Middleware: errors, shutdown and request ids; access (host, origin, token); security headers; size of requests."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seq2see.studio.http import RequestError, error_response, server_error
 from seq2see.studio.limits import HEADER_BYTES, MEGABYTE, Limits
+from seq2see.studio.request_log import METHODS, REQUEST_ID, request_id
 
 # ---------------------------------------------------------------- errors and shutdown
 
 LOG = logging.getLogger("seq2see.studio")
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+WATCHED = ("/health", "/metrics")
+"""Answered to the end: whoever watches the server must see that it drains."""
 
 
 class RequestBoundary:
-    """The outermost middleware: answers requests that fail (500) and those that the server's shutdown cancels (503).
+    """The outermost middleware: gives every request an id, answers requests that fail (500), those that the server's
+    shutdown cancels, and those that come while it drains (503).
 
     It logs where an unexpected exception arose, and does not pass it on: servers log the messages of exceptions, and
     these quote what the client sent.
@@ -37,6 +40,12 @@ class RequestBoundary:
     def __init__(self, app: ASGIApp):
         self._app = app
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.draining = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being answered."""
+        return bool(self._tasks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         task = asyncio.current_task()
@@ -44,23 +53,31 @@ class RequestBoundary:
             await self._app(scope, receive, send)
             return
         started = False
+        identity = request_id(Headers(scope=scope).get(REQUEST_ID))
+        scope.setdefault("state", {}).update(request_id=identity, draining=self.draining)
 
-        async def note_start(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal started
             started = True
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID] = identity
+                if self.draining:
+                    MutableHeaders(scope=message)["Connection"] = "close"
             await send(message)
 
+        if self.draining and scope["path"] not in WATCHED:
+            await _closing()(scope, receive, send_with_id)
+            return
         self._tasks.add(task)
         try:
-            await self._app(scope, receive, note_start)
+            await self._app(scope, receive, send_with_id)
         except Exception as error:  # noqa: BLE001 - the last place before the server's own log
-            LOG.error("%s failed\n%s", _route(scope), "\n".join(_traceback_lines(error)))
+            LOG.error("%s failed (request %s)\n%s", _route(scope), identity, "\n".join(_traceback_lines(error)))
             if not started:
-                await server_error()(scope, receive, send)
+                await server_error()(scope, receive, send_with_id)
         except asyncio.CancelledError:
             if not started:
-                closing = error_response(503, "the server is closing", headers={"Connection": "close"})
-                await closing(scope, receive, send)
+                await _closing()(scope, receive, send_with_id)
         finally:
             self._tasks.discard(task)
 
@@ -68,6 +85,10 @@ class RequestBoundary:
         """Cancel every request in progress; one that has no answer yet is answered with 503."""
         for task in list(self._tasks):
             task.cancel()
+
+
+def _closing() -> Response:
+    return error_response(503, "the server is closing", headers={"Connection": "close", "Retry-After": "1"})
 
 
 def _route(scope: Scope) -> str:
@@ -117,12 +138,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class AccessControl:
-    """Refuses requests without the token (where there is one), for another host (DNS rebinding), and from pages of
-    another origin; adds security headers to every response. local: only loopback hosts are served."""
+class SecurityHeaders:
+    """Adds security headers to every response."""
 
-    def __init__(self, app: ASGIApp, *, token: str | None, local: bool):
-        self._app, self._token, self._local = app, token, local
+    def __init__(self, app: ASGIApp):
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -137,9 +157,23 @@ class AccessControl:
                 headers.setdefault("Cache-Control", "no-store" if scope["path"].startswith("/api") else "no-cache")
             await send(message)
 
+        await self._app(scope, receive, send_with_headers)
+
+
+class AccessControl:
+    """Refuses requests without the token (where there is one), for another host (DNS rebinding), and from pages of
+    another origin. local: only loopback hosts are served."""
+
+    def __init__(self, app: ASGIApp, *, token: str | None, local: bool):
+        self._app, self._token, self._local = app, token, local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
         headers = Headers(scope=scope)
         response = self._check_origin(headers) or self._check_token(scope, headers)
-        await (response or self._app)(scope, receive, send_with_headers)
+        await (response or self._app)(scope, receive, send)
 
     def _check_origin(self, headers: Headers) -> Response | None:
         """A refusal where the host or the origin is another one."""

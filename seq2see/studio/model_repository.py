@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -21,11 +23,10 @@ from seq2see.pipeline.bundle import folders_of
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.predictor import why_no_looks
 from seq2see.studio.dynamic_batching import Batcher
-from seq2see.studio.http import RequestError
+from seq2see.studio.http import InvalidRequest, RequestError
 from seq2see.studio.limits import Limits
 from seq2see.studio.media import MediaDecoder
 from seq2see.studio.metrics import ServerMetrics
-from seq2see.studio.schemas import InvalidRequest
 from seq2see.studio.training_runs import TrainingRun
 from seq2see.training.checkpoints import SOURCES
 from seq2see.training.dataset import open_table
@@ -49,6 +50,8 @@ class ServedModel:
     outside: list[Path] = field(default_factory=list)
     run: TrainingRun | None = None
     media: MediaDecoder | None = None
+    requests: int = 0
+    """Requests that it is answering; see `ModelRepository.lease`."""
 
     def summary(self) -> Record:
         """One entry of the list of models: what a page needs for its form."""
@@ -114,10 +117,14 @@ class ModelRepository:
 
     def __init__(self, models: Sequence[ServedModel], media: MediaDecoder | None = None):
         self._models = {model.name: model for model in models}
+        self._replaced: list[ServedModel] = []
+        self._lock = threading.Lock()
         self.media = media
+        self.version = 0
+        """Grows with each model that is replaced."""
 
     def __iter__(self) -> Iterator[ServedModel]:
-        return iter(self._models.values())
+        return iter(list(self._models.values()))
 
     def get(self, name: str | None) -> ServedModel:
         """The model of that name; a single model needs no name."""
@@ -130,6 +137,43 @@ class ModelRepository:
             unknown = shortened(name, quotes=False)
             raise RequestError(404, f"model: '{unknown}' is not served{nearest(name, self._models)}; allowed: {names}")
         return self._models[name]
+
+    @contextmanager
+    def lease(self) -> Iterator[Lease]:
+        """While inside, a model that the lease has found answers, even if it is replaced meanwhile."""
+        lease = Lease(self)
+        try:
+            yield lease
+        finally:
+            if lease.served is not None:
+                self.release(lease.served)
+
+    def acquire(self, name: str | None) -> ServedModel:
+        """`get`, counted as a request until `release`."""
+        with self._lock:
+            served = self.get(name)
+            served.requests += 1
+            return served
+
+    def release(self, served: ServedModel) -> None:
+        with self._lock:
+            served.requests -= 1
+        self._close_unused()
+
+    def replace(self, served: ServedModel) -> None:
+        """Serve this model from now on in place of the one of its name, which ends with its last request."""
+        with self._lock:
+            self._replaced.append(self._models[served.name])
+            self._models[served.name] = served
+            self.version += 1
+        self._close_unused()
+
+    def _close_unused(self) -> None:
+        with self._lock:
+            unused = [model for model in self._replaced if not model.requests]
+            self._replaced = [model for model in self._replaced if model.requests]
+        for model in unused:
+            model.batcher.stop()
 
     def get_run(self, name: str | None) -> TrainingRun:
         """The training of that model; without a name: of the first model that has a record of it."""
@@ -162,10 +206,28 @@ class ModelRepository:
         deadline = None if grace is None else monotonic() + grace
         if self.media is not None:
             self.media.close()
-        for model in self:
+        models = [*self, *self._replaced]
+        for model in models:
             model.batcher.stop()
-        for model in self:
+        for model in models:
             model.batcher.close(None if deadline is None else max(deadline - monotonic(), 0.0))
+
+
+class Lease:
+    """The model of one request, found once."""
+
+    def __init__(self, repository: ModelRepository):
+        self._repository = repository
+        self.served: ServedModel | None = None
+
+    def get(self, name: str | None) -> ServedModel:
+        """The model of that name; the one that was found before where it has that name."""
+        if self.served is None or name not in (None, self.served.name):
+            found = self._repository.acquire(name)
+            self.served, before = found, self.served
+            if before is not None:
+                self._repository.release(before)
+        return self.served
 
 
 # ---------------------------------------------------------------- loading
@@ -175,16 +237,33 @@ def load_models(
     arguments: Sequence[str], limits: Limits, metrics: ServerMetrics, *, files: Sequence[Path] = ()
 ) -> ModelRepository:
     """Load models: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER; files: folders whose files may be shown."""
-    media = MediaDecoder(limits)
-    try:
-        models = [
-            serve_model(name, load(folder), limits, metrics, folder=folder, files=files, media=media)
-            for name, folder in parse_names(arguments).items()
-        ]
-    except BaseException:
-        media.close()
-        raise
-    return ModelRepository(models, media)
+    return ModelLoader(arguments, limits, metrics, files=files).load_all()
+
+
+class ModelLoader:
+    """Loads the models of a server: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER; files: folders whose files may
+    be shown."""
+
+    def __init__(self, arguments: Sequence[str], limits: Limits, metrics: ServerMetrics, *, files: Sequence[Path] = ()):
+        self.folders = parse_names(arguments)
+        self._limits, self._metrics, self._files = limits, metrics, files
+        self._media = MediaDecoder(limits)
+
+    def load_all(self) -> ModelRepository:
+        try:
+            models = [self.load(name) for name in self.folders]
+        except BaseException:
+            self._media.close()
+            raise
+        return ModelRepository(models, self._media)
+
+    def load(self, name: str) -> ServedModel:
+        """The model of that name, from its folder as it is now."""
+        folder = self.folders[name]
+        model = load(folder)
+        return serve_model(
+            name, model, self._limits, self._metrics, folder=folder, files=self._files, media=self._media
+        )
 
 
 def serve_model(
@@ -204,16 +283,21 @@ def serve_model(
         symbols=limits.batch_symbols,
         queue_size=limits.queue_size,
         on_batch=partial(metrics.count_batch, name),
+        tracer=metrics.telemetry.tracer(name),
     )
-    metrics.watch_queue(name, lambda: batcher.waiting)
     served = ServedModel(name, model, batcher, media=media if media.attach(model) else None)
     if folder is not None:
         first = Path(folders_of(folder)[0])
-        with media.on_demand():
-            examples = find_examples(model, first, files)
+        try:
+            with media.on_demand():
+                examples = find_examples(model, first, files)
+        except BaseException:
+            batcher.stop()
+            raise
         served.examples, served.outside = examples.rows, examples.outside
         run = TrainingRun(name, first, answers=lambda: served.details["answers"][0])
         served.run = run if run.recorded and len(model.bundles) == 1 else None
+    metrics.watch_queue(name, lambda: batcher.waiting)
     return served
 
 

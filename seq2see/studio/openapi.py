@@ -43,6 +43,7 @@ ERRORS = {
     413: "the body is too large",
     415: "neither JSON nor a form",
     422: "does not match the schema",
+    429: "too many requests of this client",
     431: "the header is too large",
     500: "an error of the server",
     503: "too many connections, too many inputs in the queue, or the server is closing",
@@ -50,12 +51,15 @@ ERRORS = {
 }
 FIRST_KEYS = ("model", "input", "inputs", "output", "rows")
 """Listed before all others."""
-COMMON_ERRORS = (400, 403, 405, 408, 431, 500, 503)
+COMMON_ERRORS = (400, 403, 405, 408, 429, 431, 500, 503)
 
 
-def models_document(models: Sequence[ServedModel], limits: Limits, *, token: bool) -> Schema:
-    """The document of a server of models; token: requests need one."""
-    return _document(_inference_paths(models, limits) | _get_paths(models), _response_schemas(), token=token)
+def models_document(models: Sequence[ServedModel], limits: Limits, *, token: bool, reload: bool = False) -> Schema:
+    """The document of a server of models; token: requests need one; reload: models can be loaded again."""
+    paths = _inference_paths(models, limits) | _get_paths(models)
+    if reload:
+        paths["/api/models/{name}/reload"] = {"post": _reload([served.name for served in models])}
+    return _document(paths, _response_schemas(), token=token)
 
 
 def run_document(name: str) -> Schema:
@@ -66,8 +70,8 @@ def run_document(name: str) -> Schema:
 
 def _document(paths: Schema, responses: Schema, *, token: bool) -> Schema:
     for path in paths.values():
-        for operation in path.values():
-            _add_common_responses(operation, token=token, get="requestBody" not in operation)
+        for method, operation in path.items():
+            _add_common_responses(operation, token=token, get=method == "get")
     components: Schema = {"schemas": responses}
     document: Schema = {
         "openapi": "3.1.0",
@@ -100,7 +104,7 @@ def _error(status: int) -> Schema:
     headers = {405: "Allow", 401: "WWW-Authenticate"}
     if status in headers:
         response["headers"] = {headers[status]: {"schema": TEXT, "required": True}}
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         response["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "seconds"}}
     return response
 
@@ -308,6 +312,14 @@ def _get_paths(models: Sequence[ServedModel]) -> Schema:
         "/health": {"get": _health()},
         "/metrics": {"get": _get("watch", "metrics", "Metrics in Prometheus' text format.", text)},
     }
+
+
+def _reload(names: list[str]) -> Schema:
+    workers: Schema = {"type": "integer", "minimum": 1}
+    answer = _object({"model": TEXT, "reloaded": {"const": True}, "workers": workers, "ready": workers})
+    about = "Load a model's folder again, and serve it in place of the old one once it is whole."
+    parameters = [_in_path("name", {"type": "string", "enum": names})]
+    return _get("models", "reload", about, _ok("", answer), parameters, errors=[404, 409])
 
 
 def _example_path(models: Sequence[ServedModel], name: Schema) -> Schema:

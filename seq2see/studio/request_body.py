@@ -17,8 +17,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from seq2see.files import HalfCharacter, parse_json, shortened
-from seq2see.studio.http import LARGE_BODY, RequestError, offload
-from seq2see.studio.schemas import InvalidRequest
+from seq2see.studio.http import LARGE_BODY, InvalidRequest, RequestError, offload
 
 JSON, FORM = "application/json", "multipart/form-data"
 TEXTS = ("model", "prefix", "target", "output")

@@ -10,9 +10,10 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 
-from seq2see.errors import UserError, nearest
+from seq2see.errors import nearest
 from seq2see.files import shortened
 from seq2see.search.options import COLDEST, HOTTEST, STRONGEST
+from seq2see.studio.http import InvalidRequest
 
 MAX_STEPS = 2000
 """Tokens of an output."""
@@ -27,10 +28,6 @@ INPUT = (
 )
 STEP = re.compile(r"0|[1-9][0-9]{0,3}")
 WEIGHTS = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 1}
-
-
-class InvalidRequest(UserError):
-    """A body that breaks its schema (422); what only this model or input does not allow is another UserError (409)."""
 
 
 def _nested(path: Iterable[object], message: str) -> PydanticCustomError:
@@ -111,6 +108,12 @@ class ModelRequest(BaseModel):
     def _read_integer(cls, value: object) -> object:
         """5.0 is an integer in JSON."""
         return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    @property
+    def row_count(self) -> int:
+        """Inputs that the request has."""
+        several = getattr(self, "inputs", None) or getattr(self, "rows", None)
+        return 1 if several is None else len(several)
 
 
 class SearchRequest(ModelRequest):

@@ -6,9 +6,12 @@ import asyncio
 import logging
 import os
 import re
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from time import monotonic
+from types import FrameType
 
 import uvicorn
 
@@ -27,11 +30,28 @@ BACKLOG = 1024
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn, with requests in progress answered with 503 when the shutdown takes too long."""
+    """uvicorn that drains on SIGTERM: requests in progress are answered, new ones refused (503), `/health` says so;
+    then it ends with code 0. After `drain` seconds, or a second SIGTERM, what is left is answered with 503.
 
-    def __init__(self, config: uvicorn.Config, app: RequestBoundary):
+    SIGINT (Ctrl-C) does not drain; requests in progress have `SHUTDOWN_GRACE` seconds."""
+
+    def __init__(self, config: uvicorn.Config, app: RequestBoundary, drain: float):
         super().__init__(config)
-        self._app = app
+        self._app, self._drain = app, drain
+        self._deadline: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig != signal.SIGTERM:
+            super().handle_exit(sig, frame)
+        elif self._deadline is None:  # uvicorn would end the process by the signal
+            self._app.draining, self._deadline = True, monotonic() + self._drain
+        else:
+            self._deadline = monotonic()
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._deadline is not None and (not self._app.busy or monotonic() >= self._deadline):
+            self.should_exit = True
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         with ExitStack() as stack:
@@ -40,7 +60,8 @@ class GracefulServer(uvicorn.Server):
                 stack.enter_context(_log_without(INCOMPLETE_RESPONSE))
                 self._app.cancel_requests()
 
-            timer = asyncio.get_running_loop().call_later(SHUTDOWN_GRACE, cancel_requests)
+            grace = SHUTDOWN_GRACE if self._deadline is None else 0
+            timer = asyncio.get_running_loop().call_later(grace, cancel_requests)
             try:
                 await super().shutdown(sockets)
             finally:
@@ -103,14 +124,33 @@ def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
     return listening
 
 
+def has_terminal() -> bool:
+    """Whether a person started this process in a terminal that is still open."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
 def server_url(listening: socket.socket) -> str:
     """http://127.0.0.1:8000/"""
     host, port, *_ = listening.getsockname()
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def create_server(app: RequestBoundary, limits: Limits | None = None) -> uvicorn.Server:
-    """uvicorn with limits on its connections.
+class SharedSocket(socket.socket):
+    """A listening socket that several processes accept from; asyncio sets its backlog anew, which must not shrink."""
+
+    def listen(self, backlog: int = BACKLOG, /) -> None:
+        super().listen(max(backlog, BACKLOG))
+
+
+def create_server(
+    app: RequestBoundary, limits: Limits | None = None, *, drain: float = SHUTDOWN_GRACE, shared: bool = False
+) -> uvicorn.Server:
+    """uvicorn with limits on its connections. drain: seconds for requests in progress on SIGTERM; shared: other
+    processes accept from the same socket.
 
     Logging is not configured: warnings go where the process sends them, to stderr where it says nothing.
     """
@@ -123,11 +163,13 @@ def create_server(app: RequestBoundary, limits: Limits | None = None) -> uvicorn
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        # asyncio accepts this many connections at a time: of a shared socket one, so that a burst is shared too.
+        backlog=1 if shared else BACKLOG,
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=SHUTDOWN_GRACE + SPARE,
     )
-    return GracefulServer(config, app)
+    return GracefulServer(config, app, drain)
 
 
 def run_server(
@@ -135,10 +177,12 @@ def run_server(
     listening: socket.socket,
     limits: Limits | None = None,
     *,
+    drain: float = SHUTDOWN_GRACE,
+    shared: bool = False,
     started: Callable[[], None] | None = None,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM."""
-    server = create_server(app, limits)
+    server = create_server(app, limits, drain=drain, shared=shared)
     if started is not None:
         started()
     server.run(sockets=[listening])

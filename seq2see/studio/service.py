@@ -24,11 +24,11 @@ from seq2see.pipeline.scoring import Score, follow, prefix_ids, score_rows
 from seq2see.search import SearchOptions
 from seq2see.studio import schemas
 from seq2see.studio.dynamic_batching import QueuedInput, hypotheses
-from seq2see.studio.http import RequestError, is_large, offload
+from seq2see.studio.http import InvalidRequest, RequestError, is_large, offload
 from seq2see.studio.inputs import InputReader, Row, preview_inputs
 from seq2see.studio.limits import Limits
 from seq2see.studio.model_repository import ServedModel
-from seq2see.studio.schemas import InvalidRequest, Symbols
+from seq2see.studio.schemas import Symbols
 
 SEARCH = (
     *("beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length", "max_length"),
@@ -41,13 +41,14 @@ Result = TypeVar("Result")
 
 @dataclass
 class InferenceService:
-    """Answers one request with one model; reader: of the request's inputs.
+    """Answers one request with one model; reader: of the request's inputs; client: who asks, for the queue.
 
     Everything that the request waits for, files and the model's queue, takes at most `limits.timeout` seconds."""
 
     served: ServedModel
     reader: InputReader
     limits: Limits
+    client: str = ""
 
     def __post_init__(self) -> None:
         self._deadline = monotonic() + self.limits.timeout
@@ -275,10 +276,10 @@ class InferenceService:
         return await self._offload(describe)
 
     def _submit(self, inputs: Sequence[QueuedInput]) -> list[Future[Prediction]]:
-        return self.served.batcher.submit(inputs, held=self.reader.held)
+        return self.served.batcher.submit(inputs, client=self.client, held=self.reader.held)
 
     def _submit_work(self, work: Callable[[], Result]) -> Future[Result]:
-        return self.served.batcher.submit_work(work, held=self.reader.held)
+        return self.served.batcher.submit_work(work, client=self.client, held=self.reader.held)
 
     async def _wait_for(self, futures: Sequence[Future[Any]]) -> list[Any]:
         """All results, or the first exception; what is still in the queue after that is cancelled."""

@@ -23,10 +23,13 @@ from seq2see.pipeline.weights import read_tensors, write_tensors
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.recipe.schema import flatten
 from seq2see.training.dataset import lines_of
+from seq2see.training.distributed import is_restart, launch_name
 from seq2see.training.reports import METRICS
 
 CHECKPOINTS = "checkpoints"
 """The folder of checkpoints in a run's folder."""
+NONFINITE = "nonfinite"
+"""The folder of updates whose gradient was not finite, each with the weights and random state that it began with."""
 KEEP = 2
 STATE_KEY = "standing"
 """Of the training state in the metadata of a checkpoint; older versions read it too."""
@@ -100,9 +103,12 @@ class CheckpointSchedule:
         self._started = self._ended = self._began = time.perf_counter()
         self._spent = self._last = 0.0
 
-    def due(self, updates: int) -> bool:
-        if updates % self.every == 0:
-            return True
+    def due(self, updates: int, *, late: bool) -> bool:
+        """late: whether one is due by the clock; of several processes it is the leader's that counts."""
+        return late or updates % self.every == 0
+
+    def late(self) -> bool:
+        """Whether a checkpoint is due by the clock."""
         now = time.perf_counter()
         late = self.seconds > 0 and now - self._ended >= self.seconds
         return late and self._spent + self._last <= LARGEST_SHARE * (now - self._started)
@@ -223,13 +229,15 @@ SOURCES, TABLES = "data.json", "data"
 class Sources:
     """The tables of a run, written into its folder so that --resume needs no further option.
 
-    fine_tuned: the run started from another model's weights, which only its checkpoints still have.
+    fine_tuned: the run started from another model's weights, which only its checkpoints still have; launch: the call of
+    torchrun that began it (`launch_name` in training/distributed.py).
     """
 
     data: str
     dev: str | None = None
     columns: list[str] | None = None
     fine_tuned: bool = False
+    launch: str | None = None
 
 
 def sources_of(
@@ -292,6 +300,12 @@ def has_checkpoint(folder: Path, sources: Sources) -> bool:
     if sources.fine_tuned:
         raise UserError(f"{missing}, and the run started from another model; start without --resume and with --from")
     return False
+
+
+def was_restarted(folder: Path) -> bool:
+    """Whether torchrun has started this process again, and has a checkpoint of the run that it began in this folder."""
+    begun = is_restart() and checkpoint_paths(folder / CHECKPOINTS) and (folder / SOURCES).is_file()
+    return bool(begun) and read_sources(folder / SOURCES).launch == launch_name()
 
 
 def read_sources(path: Path) -> Sources:

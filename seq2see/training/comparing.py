@@ -32,6 +32,7 @@ from seq2see.recipe.schema import flatten
 from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import CHECKPOINTS, SOURCES, Sources, latest_checkpoint, sources_of, write_tables
 from seq2see.training.dataset import open_table
+from seq2see.training.distributed import check_command
 from seq2see.training.reports import Listener, Progress, Report, UpdateStatus, best_report, progress_unless
 from seq2see.training.run import train
 
@@ -138,6 +139,7 @@ NO_EFFECT = (
     "training.tensorboard",
     "training.checkpoint_every",
     "training.checkpoint_seconds",
+    "training.wait_minutes",
 )
 """Keys that have no effect on the trained model."""
 
@@ -246,6 +248,7 @@ def compare(
     so that the same call continues a killed comparison; variants and seeds may be added later.
     skip: leave out variants that are impossible, instead of refusing them all.
     """
+    check_command("compare")
     if seeds < 1:
         raise UserError(f"seeds: {seeds} given; allowed: 1 or more")
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)

@@ -13,28 +13,37 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.data.batches import in_pieces
+from seq2see.data.blocks import ColumnParts
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, place_of, resolve
-from seq2see.data.split import hold_out, hold_out_tail
+from seq2see.data.split import HoldOut, Split, hold_out, hold_out_tail
 from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
 from seq2see.data.vocabulary import PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
+from seq2see.files import unwritable
 from seq2see.modalities.base import Field
 from seq2see.modalities.files import decode_once
 from seq2see.modalities.label import FORWARD
 from seq2see.pipeline.dataset import Dataset, Stream, with_directions
+from seq2see.pipeline.encoded_table import block_columns, encode_table
 from seq2see.pipeline.fields import Fields, unbuilt_fields
+from seq2see.pipeline.frozen_features import cache_folder
+from seq2see.pipeline.table_cache import MOST_BYTES, StoredTable, TableCache
+from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
+from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
 from seq2see.recipe.schema import AER, measures_of
 from seq2see.settings.columns import TextSettings
+from seq2see.threads import cores
 
 ON_DISK_FROM = 256 << 20
 """Tables of at least so many bytes are encoded into files and mapped, not held in memory."""
@@ -51,6 +60,9 @@ DEV_CHARACTERS = 1 << 21
 
 COUNTED_AT_ONCE = 1 << 22
 
+CACHED_FROM = 16 << 20
+"""Tables of texts and labels of at least so many bytes are read by several processes, and kept as they are encoded."""
+
 Rows = Callable[[], Iterator[Mapping[str, str]]]
 
 
@@ -64,7 +76,7 @@ class Corpus:
 
     recipe: Recipe
     fields: Fields
-    train: Dataset | Stream
+    train: Dataset | Stream | TableStream
     dev: list[Mapping[str, str]]
     baselines: list[Baseline]
     trained: TrainedRows
@@ -198,8 +210,185 @@ def read_corpus(
             with closing(rows()) as reading:
                 next(reading)
         dev_rows = _dev_reader(recipes, dev, columns, resolution)
+        parts = block_columns(recipes[0], resolution, table, filled(recipes[0]))
+        if recipe.data.shuffle_rows:
+            if not parts or folder is None:
+                allowed = (
+                    "texts and labels, each in one column, in training" if folder is not None else "training alone"
+                )
+                raise UserError(f"data.shuffle_rows: {recipe.data.shuffle_rows:,}: rows are streamed for {allowed}")
+            return _read_windows(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
+        if parts:
+            return _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
         read = _read_stream if recipe.data.stream else _read_rows
         return read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
+
+
+def _read_blocks(
+    recipe: Recipe,
+    rows: _Reader,
+    columns: Sequence[ColumnParts],
+    *,
+    dev: _Reader | None,
+    fields: Fields | None,
+    notes: list[str],
+) -> Corpus:
+    """The data of a recipe of texts and labels, whose table is read in blocks, and of a large one only once: what it
+    is encoded to is kept."""
+    dev_rows: list[Mapping[str, str]] = list(dev()) if dev is not None else []
+    size = sum(path.stat().st_size for path in rows.table.files)
+    if size < CACHED_FROM:
+        stored = _encode(recipe, rows, columns, split=dev is None, fields=fields)
+    else:
+        stored, cached = _cached(recipe, rows, columns, split=dev is None, fields=fields, size=size)
+        notes = [*notes, *cached]
+    notes = [*notes, *stored.notes, *(dev.table.notes if dev else [])]
+    if not len(stored.train):
+        raise UserError("; ".join([f"{rows.table.path}: no rows are left to train on", *notes]))
+    if dev is not None:
+        notes += _known_dev(recipe, stored.trained, dev_rows)
+    dev_rows = dev_rows if dev is not None else list(stored.dev)
+    return Corpus(recipe, stored.fields, stored.train, dev_rows, stored.baselines, stored.trained, notes)
+
+
+def _read_windows(
+    recipe: Recipe,
+    rows: _Reader,
+    columns: Sequence[ColumnParts],
+    *,
+    dev: _Reader | None,
+    fields: Fields | None,
+    notes: list[str],
+) -> Corpus:
+    """The data of a run that reads rows as it needs them: vocabulary, dev rows and baselines are those of the first
+    window."""
+    table = rows.table
+    stream = TableStream(table, rows.resolution, columns, rows=recipe.data.shuffle_rows)
+    window = next(stream.windows())
+    dev_rows: list[Mapping[str, str]] = list(dev()) if dev is not None else []
+    names = list(recipe.inputs) or [OUTPUT]
+    held_out = None
+    if dev is None:
+        held_out = HoldOut(names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+
+    def read_rows(split: Split | None) -> Iterator[Mapping[str, str]]:
+        pieces = (table.block_rows(piece.fresh) for piece in window.pieces)
+        found = (row for piece in pieces for row in rows.resolution.part(table, piece, filled=filled(recipe)))
+        return found if split is None else split.train(found)
+
+    with closing(stream.read(window, held_out=held_out)) as encoder:
+        split = encoder.split()
+        if split is not None:
+            split.check()
+            dev_rows = list(split.held)
+        counts = encoder.counts()
+        if fields is None:
+            fields = Fields.build(recipe, lambda: read_rows(split), parts=counts)
+        threshold = split.threshold if split is not None else 0
+        first, _ = encoder.encode(fields, threshold, None)
+    if not len(first):
+        raise UserError(f"{table.path}: no rows are left to train on among the first {window.rows:,}")
+    size = sum(len(piece.block.content or b"") for piece in window.pieces)
+    whole = sum(path.stat().st_size for path in table.files)
+    stream.use(fields, threshold, estimate=window.rows * max(whole // size, 1) if size else window.rows)
+    notes = [
+        *notes,
+        f"rows are read as they are needed, shuffled among {recipe.data.shuffle_rows:,} at a time (data.shuffle_rows)",
+        f"the vocabulary is that of the first {window.rows:,} rows{', and so are the dev rows' if dev is None else ''}",
+        *([split.note] if split is not None else []),
+        *table.notes,
+        *(dev.table.notes if dev else []),
+    ]
+    outputs = Counter(counts[OUTPUT]) if recipe.output.classes else Counter()
+    baselines = _baselines(recipe, first, lambda: read_rows(split), outputs)
+    unknown = TrainedRows(np.empty(0, np.uint64), np.empty(0, np.uint64), highest=0)
+    return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes)
+
+
+def _cached(
+    recipe: Recipe, rows: _Reader, columns: Sequence[ColumnParts], *, split: bool, fields: Fields | None, size: int
+) -> tuple[StoredTable, list[str]]:
+    """A table as it was encoded by an earlier run, or encoded now and kept; and notes on that."""
+    entry = partial(
+        TableCache.of, cache_folder() / "tables", recipe, rows.table, columns, rows.resolution.mapping, split=split
+    )
+    before = _state(rows.table)
+    cache, notes = entry(), []
+    for one in [cache] if fields is None else [cache, entry(fields=fields)]:
+        cache = one
+        try:
+            stored = cache.load(recipe, rows.table, fields=fields)
+        except UserError as error:
+            notes.append(f"{error}; the table is encoded again")
+            stored = None
+        if stored is not None:
+            return stored, [f"{rows.table.path.name}: {len(stored.train):,} rows, as encoded before: {cache.folder}"]
+    try:
+        folder = cache.begin()
+    except OSError as error:
+        raise unwritable(cache.root, error) from None
+    try:
+        with closing(ReadingProgress(size)) as progress:
+            stored = _encode(recipe, rows, columns, split=split, fields=fields, folder=folder, progress=progress)
+        if _state(rows.table) != before:
+            raise UserError(f"{rows.table.path}: changed while it was read; start again once it is complete")
+        kept = cache.save(folder, stored)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    finally:
+        cache.discard(folder)
+    notes.append(
+        f"{rows.table.path.name}: encoded rows ({kept / 1e9:.2f} GB) are kept for the next run in {cache.folder}; "
+        f"all such files take at most {MOST_BYTES / 1e9:.0f} GB"
+    )
+    mapped = cache.load(recipe, rows.table, check=False)  # all that is in memory now is freed
+    return (stored if mapped is None else mapped), notes
+
+
+def _state(table: Table) -> list[tuple[int, int]]:
+    """Size and time of each file of a table."""
+    return [(status.st_size, status.st_mtime_ns) for status in (path.stat() for path in table.files)]
+
+
+def _encode(
+    recipe: Recipe,
+    rows: _Reader,
+    columns: Sequence[ColumnParts],
+    *,
+    split: bool,
+    fields: Fields | None,
+    folder: Path | None = None,
+    progress: Callable[[int, int], None] = lambda rows, size: None,
+) -> StoredTable:
+    """Read a table; folder: for files of ids, where it is large."""
+    names = list(recipe.inputs) or [OUTPUT]
+    held_out = HoldOut(names=names, share=recipe.data.dev_share, most=recipe.data.dev_most) if split else None
+
+    def read_rows(split: Split | None) -> Iterator[Mapping[str, str]]:
+        return rows() if split is None else split.train(rows())
+
+    encoded = encode_table(
+        recipe,
+        rows.table,
+        rows.resolution,
+        columns,
+        fields=fields,
+        held_out=held_out,
+        read_rows=read_rows,
+        folder=folder,
+        processes=0 if folder is None else cores(),
+        on_progress=progress,
+    )
+    notes = [*_shortened(recipe, encoded.train), *rows.table.notes]
+    dev: list[Values] = []
+    if encoded.split is not None:
+        notes.insert(0, encoded.split.note)
+        dev = [row for row in encoded.split.held if isinstance(row, Values)]
+    outputs = Counter(encoded.outputs)
+    baselines: list[Baseline] = []
+    if len(encoded.train):
+        baselines = _baselines(recipe, encoded.train, lambda: read_rows(encoded.split), outputs)
+    return StoredTable(encoded.fields, encoded.train, dev, baselines, encoded.trained, notes)
 
 
 def _read_rows(
@@ -336,7 +525,7 @@ class _Reader:
     def __init__(
         self, recipe: Recipe, resolution: Resolution, table: Table, *, keep: bool = True, folder: Path | None = None
     ):
-        self.table, self._recipe, self._resolution = table, recipe, resolution
+        self.table, self._recipe, self.resolution = table, recipe, resolution
         self._keep, self._folder = keep, folder
         self._store: _RowStore | None = None
 
@@ -344,7 +533,7 @@ class _Reader:
         return self._read() if self._store is None else self._store.rows()
 
     def _read(self) -> Generator[Values, None, None]:
-        rows = self._resolution.rows(self.table, filled=filled(self._recipe))
+        rows = self.resolution.rows(self.table, filled=filled(self._recipe))
         if not self._keep:
             yield from rows
             return
@@ -404,14 +593,8 @@ def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Map
         return (lambda: with_directions(recipe, rows())), list(with_directions(recipe, dev())), []
     names = list(recipe.inputs) or [OUTPUT]
     split = hold_out(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
-    if not split.dev_rows:
-        if split.rows == 1:
-            raise UserError("the table has one row, and none is left to set aside for dev; give more rows, or --dev")
-        raise UserError(
-            f"no row of {split.rows:,} could be set aside for dev: the inputs are all equal, or data.dev_share is 0; "
-            "give --dev"
-        )
-    dev_rows = list(with_directions(recipe, split.dev(rows()) if split.held is None else split.held))
+    split.check()
+    dev_rows = list(with_directions(recipe, split.held))
     return (lambda: with_directions(recipe, split.train(rows()))), dev_rows, [split.note]
 
 
@@ -500,7 +683,6 @@ def _counts(fields: Fields, ids: NDArray[np.int32]) -> dict[str, int]:
     """
     symbols = fields.output.vocabulary.symbols
     counts = np.zeros(len(symbols), dtype=np.int64)
-    for start in range(0, len(ids), COUNTED_AT_ONCE):
-        block = np.asarray(ids[start : start + COUNTED_AT_ONCE])
+    for block in in_pieces(ids, COUNTED_AT_ONCE):
         counts += np.bincount(np.where(block < len(symbols), block, UNK), minlength=len(symbols))
     return {symbol: int(counts[i]) for i, symbol in enumerate(symbols) if i not in (PAD, SOS)}

@@ -5,7 +5,7 @@ Cross entropy, label smoothing and squared error are computed by the output head
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -20,6 +20,10 @@ from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import LossSettings
+
+Sums = Callable[[Sequence[float]], list[float]]
+"""Sums numbers over the processes that share a batch (`training/distributed.py`); of a single one these are the same
+numbers."""
 
 
 @dataclass
@@ -41,12 +45,19 @@ class Loss:
         """The loss per target, which is minimised."""
         return self.total / self.count
 
+    def nothing(self) -> Loss:
+        """The same loss, counted as that of no target; its gradient is 0."""
+        return Loss(self.total * 0, 0.0, 0, dict.fromkeys(self.terms, 0.0))
+
 
 class Objective:
-    """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update."""
+    """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update.
 
-    def __init__(self, settings: LossSettings, fields: Fields):
-        self.settings = settings
+    sums: over the processes that share a batch.
+    """
+
+    def __init__(self, settings: LossSettings, fields: Fields, *, sums: Sums = list):
+        self.settings, self.sums = settings, sums
         self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
@@ -57,34 +68,40 @@ class Objective:
         """How often each row is in a batch: twice for consistency, all rows once, then all rows again."""
         return 2 if self.settings.consistency else 1
 
-    def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0) -> Loss:
-        """own_share: how often the model reads its own last symbol instead of the true one (scheduled sampling)."""
+    def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0, idle: bool = False) -> Loss:
+        """own_share: how often the model reads its own last symbol instead of the true one (scheduled sampling).
+        idle: the batch belongs to another process, and counts nothing here."""
         if own_share > 0:
             step, ready = scheduled_sampling(model, batch, own_share)
         else:
             step, ready = model.forward_batch(batch)
-        return self.loss(model, step, ready, batch)
+        return self.loss(model, step, ready, batch, idle=idle)
 
-    def loss(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch) -> Loss:
+    def loss(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch, *, idle: bool = False) -> Loss:
         targets, mask = targets_of(batch)
         classes = None if self.weights is None else self.weights.to(targets.device)
         total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
         real = int(mask.sum())
-        terms = self._terms(model, step, ready, targets, mask)
+        terms = self._terms(model, step, ready, targets, mask, idle=idle)
         if self.aligned is not None and batch.alignment is not None:
             weights = step.looks[self.aligned].dense()
             terms["alignment"] = self.settings.alignment.weight * alignment(weights, batch.alignment)
         if self.settings.consistency:
             terms["consistency"] = self.settings.consistency * consistency(model.log_probs(step, ready), mask)
         if model.ctc is not None:
-            terms["ctc"] = self.settings.ctc * ctc_loss(model, ready, targets, mask, self.state)
+            ctc, left_out = ctc_loss(model, ready, targets, mask)
+            terms["ctc"] = self.settings.ctc * ctc
+            rows, left_out = self.sums([0, 0] if idle else [len(targets), left_out])
+            self.state[CTC_ROWS] = self.state.get(CTC_ROWS, 0) + rows
+            self.state[CTC_LEFT_OUT] = self.state.get(CTC_LEFT_OUT, 0) + left_out
         for term in terms.values():
             total = total + term
         count = float(real if classes is None else classes[targets].sum())
-        return Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
+        loss = Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
+        return loss.nothing() if idle else loss
 
     def _terms(
-        self, model: EncoderDecoder, step: Step, ready: Ready, targets: Tensor, mask: Tensor
+        self, model: EncoderDecoder, step: Step, ready: Ready, targets: Tensor, mask: Tensor, *, idle: bool
     ) -> dict[str, Float[Tensor, ""]]:
         """The terms of the attention weights; a label is a row of one step."""
         steps = mask.view(len(mask), -1)
@@ -96,7 +113,10 @@ class Objective:
         if chosen := sampled(looks):
             log_probs = torch.zeros(mask.shape, device=mask.device)
             log_probs[mask] = model.head.target_scores(step, ready, targets, mask=mask).detach()
-            terms["draws"] = score_function(self.settings, chosen, log_probs.view_as(steps), steps, self.state)
+            counted = steps & (not idle)
+            terms["draws"] = score_function(
+                self.settings, chosen, log_probs.view_as(steps), counted, self.state, sums=self.sums
+            )
         return terms
 
 
@@ -179,17 +199,14 @@ def ctc_loss(
     ready: Ready,
     targets: Int[Tensor, "rows steps"],
     mask: Bool[Tensor, "rows steps"],
-    state: dict[str, float],
-) -> Float[Tensor, ""]:
-    """-sum log P of the targets by CTC over the encoder's places; `state` counts the rows, and those left out since
-    their output is too long for their places."""
+) -> tuple[Float[Tensor, ""], float]:
+    """(-sum log P of the targets by CTC over the encoder's places, the number of rows left out since their output is
+    too long for their places)."""
     assert model.ctc is not None
     assert model.read_along is not None
     symbols = mask & (targets != EOS)
     loss = model.ctc.loss(ready.memory.places[model.read_along], model.head.readable(targets), mask=symbols)
-    state[CTC_ROWS] = state.get(CTC_ROWS, 0) + len(targets)
-    state[CTC_LEFT_OUT] = state.get(CTC_LEFT_OUT, 0) + loss.left_out
-    return loss.total
+    return loss.total, loss.left_out
 
 
 def ctc_note(state: dict[str, float]) -> str | None:
@@ -274,15 +291,18 @@ def score_function(
     log_probs: Float[Tensor, "rows steps"],
     steps: Bool[Tensor, "rows steps"],
     state: dict[str, float],
+    *,
+    sums: Sums = list,
 ) -> Float[Tensor, ""]:
     """-sum_t R_t log a_t(place) - exploration * sum_t H(a_t), whose gradient is that of the expected -log P.
 
     R_t = sum_{i>=t} (log P(y_i) - b) is the return of the place sampled at step t: the log-probability of this and
     later symbols above the baseline b, the moving mean of log P of a symbol. `state` carries b and the two variances
-    from update to update.
+    from update to update; `sums` makes them those of a batch that several processes share.
     """
     rewards = log_probs.detach() * steps
-    mean = float(rewards.sum() / steps.sum().clamp(min=1))
+    reward, symbols = sums([float(rewards.double().sum()), float(steps.sum())])
+    mean = reward / max(symbols, 1)
     baseline = state.get(BASELINE, mean)
     advantages = (rewards - baseline) * steps
     returns = advantages.flip(1).cumsum(1).flip(1)
@@ -298,8 +318,13 @@ def score_function(
             spread = entropy(look.weights).view(*steps.shape, -1).sum(-1)
             total = total - settings.exploration * (spread * steps).sum()
     _moving_mean(state, BASELINE, mean, settings.baseline_decay)
-    _moving_mean(state, VARIANCE, float(returns[steps].var(unbiased=False)), settings.baseline_decay)
-    _moving_mean(state, NOISE, float(noise[steps].mean()), settings.baseline_decay)
+    real = returns[steps].double()
+    first, second, noises = (
+        value / max(symbols, 1)
+        for value in sums([float(real.sum()), float(real.square().sum()), float(noise[steps].double().sum())])
+    )
+    _moving_mean(state, VARIANCE, max(second - first**2, 0.0), settings.baseline_decay)
+    _moving_mean(state, NOISE, noises, settings.baseline_decay)
     return total
 
 

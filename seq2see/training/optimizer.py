@@ -165,15 +165,23 @@ def _path(folder: Path, update: float) -> Path:
 
 
 def keep_best(
-    folder: Path, weights: dict[str, Tensor], kept: list[list[float]], *, value: float, update: int, most: int
+    folder: Path,
+    weights: dict[str, Tensor],
+    kept: list[list[float]],
+    *,
+    value: float,
+    update: int,
+    most: int,
+    write: bool = True,
 ) -> list[list[float]]:
     """Save these weights if they are among the `most` best; returns [value, update] of all that are kept, best first.
+    write: whether this process writes files.
 
     Weights that are no longer kept stay on disk until the next checkpoint (`remove_weights`): a run that is killed
     before it still needs them.
     """
     ranked = sorted([*kept, [value, update]], key=lambda entry: (-entry[0], -entry[1]))
-    if [value, update] in ranked[:most]:
+    if write and [value, update] in ranked[:most]:
         folder.mkdir(parents=True, exist_ok=True)
         write_tensors(_path(folder, update), weights)
     return ranked[:most]

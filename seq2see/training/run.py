@@ -3,49 +3,54 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 
-from seq2see.cells import CellSettings
 from seq2see.data.columns import OUTPUT
-from seq2see.decoders.base import WrittenSettings
 from seq2see.errors import UserError
 from seq2see.evaluation.baselines import assign
 from seq2see.files import unwritable, write_bytes
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
 from seq2see.modalities.files import MediaField
-from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, meta_network, saved_recipe, vocabulary_sizes
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle, find_device, saved_recipe
 from seq2see.pipeline.dataset import Dataset, Stream
-from seq2see.pipeline.evaluator import evaluate_model, plan_evaluation, report_metrics
+from seq2see.pipeline.evaluator import Spread, evaluate_model, plan_evaluation, report_metrics
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.frozen_features import store_features
 from seq2see.pipeline.predictor import options_of, predict
+from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
-from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill, machine_memory
+from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.recipe import Recipe, notes
-from seq2see.recipe.schema import flatten, with_plugins
+from seq2see.recipe.schema import TrainingSettings, with_plugins
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
+    NONFINITE,
     SOURCES,
+    Checkpoint,
     Sources,
     check_free,
     has_checkpoint,
+    latest_checkpoint,
     recover_checkpoint,
     write_tables,
 )
 from seq2see.training.dataset import Corpus, read_corpus
-from seq2see.training.feeds import Feed, RowFeed, StreamFeed
+from seq2see.training.distributed import Beat, World, join, launch_name, local_device
+from seq2see.training.feeds import Feed, RowFeed, StreamFeed, TableStreamFeed
 from seq2see.training.film import FILM, Film
 from seq2see.training.fine_tuning import initial_weights
+from seq2see.training.memory import check_batch, check_fits
 from seq2see.training.optimizer import autocast
 from seq2see.training.reports import (
     METRICS,
@@ -56,7 +61,7 @@ from seq2see.training.reports import (
     samples_of,
     write_examples,
 )
-from seq2see.training.trainer import Trainer
+from seq2see.training.trainer import Replay, Trainer
 
 SPEED_SECONDS = 10.0
 """Between two messages about files read by a frozen network."""
@@ -64,101 +69,32 @@ SPEED_SECONDS = 10.0
 Say = Callable[[str], None]
 
 
-def compute_features(bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str]], say: Say) -> None:
-    """Have frozen networks read every file of train and dev once, in their order."""
+def compute_features(
+    bundle: Bundle, train: Dataset, dev: Sequence[Mapping[str, str]], say: Say, beat: Beat = lambda: None
+) -> None:
+    """Have frozen networks read every file of train and dev once, in their order. beat: called now and then."""
 
     def files(name: str, field: MediaField) -> Iterator[str]:
         yield from (field.file(field.value(train.stores[name][row])) for row in range(len(train)))
         yield from (field.file(row[name]) for row in dev)
 
-    store_features(bundle, files, _Speed(say))
+    store_features(bundle, files, _Speed(say, beat))
 
 
 class _Speed:
     """Reports how many files are read and how fast, at most every few seconds and at the end."""
 
-    def __init__(self, say: Say):
-        self._say, self._started, self._reported = say, time.perf_counter(), time.perf_counter()
+    def __init__(self, say: Say, beat: Beat):
+        self._say, self._beat = say, beat
+        self._started = self._reported = time.perf_counter()
 
     def __call__(self, name: str, done: int, of: int) -> None:
+        self._beat()
         now = time.perf_counter()
         if now - self._reported > SPEED_SECONDS or done == of:
             self._reported = now
             speed = done / max(now - self._started, 1e-9)
             self._say(f"'{name}': {done:,} of {of:,} files read by the frozen network, {speed:.0f} a second")
-
-
-# ---------------------------------------------------------------- memory
-
-BYTES = 4
-GIGABYTE = 1e9
-SIZES = ("size", "layers", "readout", "positions", "filters", "feedforward", "longest", "pooling_size")
-MOST_LISTED = 3
-HUGE = 1 << 31
-
-
-def check_fits(recipe: Recipe, fields: Fields, network: nn.Module | None = None) -> None:
-    """Refuse a model whose weights, gradients and optimiser state exceed the machine's memory.
-
-    network: the model, if it is built already. Without it, parameters are counted on the meta device, which takes
-    milliseconds and no memory, so that a model that is too large is refused before anything is allocated. Activations
-    are not counted, as they depend on the batch: a model that passes may still be too large.
-    """
-    memory = machine_memory()
-    if memory is None:
-        return
-    each = BYTES * _copies(recipe)
-    needed = _lower_bound(recipe) * each
-    if needed <= memory:
-        network = meta_network(recipe, vocabulary_sizes(recipe, fields)) if network is None else network
-        needed = sum(parameter.numel() for parameter in network.parameters()) * each
-    if needed > memory:
-        raise UserError(
-            f"the model is too large for this machine: training it takes at least {needed / GIGABYTE:,.0f} GB (weights,"
-            f" gradients and what the optimizer keeps), and there are {memory / GIGABYTE:,.1f} GB; what makes it so"
-            f" large: {', '.join(_largest(recipe, fields))}"
-        )
-
-
-def _lower_bound(recipe: Recipe) -> int:
-    """A lower bound of the number of parameters, for sizes beyond what torch can represent.
-
-    A recurrent layer has at least size * size parameters; a size of billions counts at least itself.
-    """
-    readers = [recipe.encoder_of(name) for name in recipe.inputs if recipe.reader_of(name) == name]
-    cells: list[CellSettings | WrittenSettings] = [reader for reader in readers if isinstance(reader, CellSettings)]
-    if isinstance(recipe.decoder, WrittenSettings) and not recipe.decoder.own and not recipe.output.one_step:
-        cells.append(recipe.decoder)
-    huge = sum(size for size in _sizes(recipe).values() if size > HUGE)
-    return huge + sum(cell.layers * cell.size**2 for cell in cells)
-
-
-def _copies(recipe: Recipe) -> int:
-    """Numbers held for each parameter: weight, gradient, optimiser state. On another device only weights are held
-    here."""
-    settings = recipe.training
-    if settings.device.partition(":")[0] != "cpu":
-        return 1
-    if settings.optimizer == "sgd":
-        return 3 if settings.momentum else 2
-    return 4
-
-
-def _largest(recipe: Recipe, fields: Fields) -> list[str]:
-    """The keys with the largest numbers, as 'encoder.size 4,096'."""
-    sizes = _sizes(recipe)
-    for name, field in fields.all.items():
-        key = name if name == OUTPUT else f"inputs.{name}"
-        sizes[f"{key}.vocabulary"] = field.size
-    ordered = sorted(sizes, key=lambda key: -sizes[key])
-    least = sizes[ordered[0]] // 10
-    return [f"{key} {sizes[key]:,}" for key in ordered[:MOST_LISTED] if sizes[key] >= least]
-
-
-def _sizes(recipe: Recipe) -> dict[str, int]:
-    """{path: value} of the settings that are sizes."""
-    settings = flatten(recipe.to_dict())
-    return {path: value for path, value in settings if path.rpartition(".")[2] in SIZES and isinstance(value, int)}
 
 
 # ---------------------------------------------------------------- the run
@@ -178,80 +114,206 @@ def train(
     """Train a model into `folder`, which is locked against other processes meanwhile.
 
     overwrite: replace a run that is there. start: a model to fine-tune, whose vocabularies are kept; tables: to be
-    written first (see `sources_of`).
+    written first (see `sources_of`). Processes that torchrun has started train it together.
     """
     folder = Path(folder)
     if folder.is_file():
         raise UserError(f"--out {folder}: a file; a run needs a folder")
-    with lock_folder(folder):
-        if not resume and not overwrite:
-            check_free(folder)
-        if resume and not has_checkpoint(folder, sources):
-            resume = False
-            for listener in listeners:
-                listener.on_message("no checkpoint yet: starting from the beginning")
-        if not resume:
-            sources = replace(sources, fine_tuned=start is not None)
-        write_tables(tables or {})
-        return _train(recipe, sources, folder=folder, listeners=listeners, resume=resume, start=start)
-
-
-def _train(
-    recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequence[Listener], resume: bool, start: Bundle | None
-) -> Bundle:
-    checkpoint, damaged = None, dict[Path, str]()
-    if resume:  # before the rows are read and anything is written
-        check_files(folder, editable=RECIPE)
-        checkpoint, damaged = recover_checkpoint(folder / CHECKPOINTS)
     settings = recipe.training
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
-    device = find_device(settings.device, key="training.device")
-    seed_everything(settings.seed)
-    fields = Fields.load(folder, recipe) if resume else start.fields if start is not None else None
-    measured, metric = report_metrics(recipe)
-    corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, fields=fields, folder=folder)
-    recipe = corpus.recipe
-    bundle = _create(recipe, corpus, start, fresh=not resume)
-    earlier = TrainedRows.load(folder) if resume else start.trained if start is not None else None
-    bundle.trained = corpus.trained.joined(earlier)
-    bundle.network.to(device)
-    if not resume:
-        _clear(folder)
-        write_bytes(
-            folder / SOURCES, json.dumps(asdict(sources), ensure_ascii=False).encode("utf-8", "backslashreplace")
+    with ExitStack() as stack:
+        stack.enter_context(_repeating(settings))
+        world = stack.enter_context(join(settings.device, minutes=settings.wait_minutes))
+        listeners = listeners if world.leads else []
+        with world.together():
+            stack.enter_context(lock_folder(folder) if world.leads else nullcontext())
+            if not resume and not overwrite and world.leads:
+                check_free(folder)
+            if resume and world.leads and not has_checkpoint(folder, sources):
+                resume = False
+                for listener in listeners:
+                    listener.on_message("no checkpoint yet: starting from the beginning")
+            if world.leads:
+                write_tables(tables or {})
+        resume = world.leader(resume)
+        if not resume:
+            sources = replace(sources, fine_tuned=start is not None, launch=launch_name())
+        run = _Run(recipe, sources, folder=folder, listeners=listeners, resume=resume, start=start, world=world)
+        return run.train(Path(stack.enter_context(tempfile.TemporaryDirectory())) if not world.leads else folder)
+
+
+def replay(recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequence[Listener] = ()) -> Replay:
+    """Compute the latest update of a run whose gradient was not finite again. It writes nothing, and takes as many
+    processes as the run had."""
+    saved = latest_checkpoint(folder / NONFINITE)
+    if saved is None:
+        raise UserError(f"{folder}: nothing to replay, every gradient was finite; such updates are in {NONFINITE}/")
+    settings = recipe.training
+    with (
+        _repeating(settings),
+        tempfile.TemporaryDirectory() as own,
+        join(settings.device, minutes=settings.wait_minutes) as world,
+    ):
+        run = _Run(recipe, sources, folder=folder, listeners=listeners, resume=True, start=None, world=world)
+        return run.replay(saved, Path(own))
+
+
+@contextmanager
+def _repeating(settings: TrainingSettings) -> Iterator[None]:
+    """Inside, use only algorithms that repeat their bits, in one thread, where the recipe wants that."""
+    if not settings.deterministic:
+        yield
+        return
+    threads, before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # which cuBLAS wants for this
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+        torch.set_num_threads(threads)
+
+
+DETERMINISTIC = (
+    "training.deterministic: one thread, whatever the machine has; beside two an update takes 1.1 to 1.5 times as long"
+)
+
+
+class _Run:
+    """A training run: what one process of it reads, builds and writes.
+
+    resume: go on from the newest checkpoint; start: a model to fine-tune.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        sources: Sources,
+        *,
+        folder: Path,
+        listeners: Sequence[Listener],
+        resume: bool,
+        start: Bundle | None,
+        world: World,
+    ):
+        self.recipe, self.sources, self.folder, self.listeners = recipe, sources, folder, list(listeners)
+        self.resume, self.start, self.world = resume, start, world
+        self.checkpoint: Checkpoint | None = None
+        self.damaged: dict[Path, str] = {}
+
+    def train(self, own: Path) -> Bundle:
+        """own: a folder for files that only this process reads."""
+        with self.world.together():
+            if self.resume and self.world.leads:  # before the rows are read and anything is written
+                check_files(self.folder, editable=RECIPE)
+                self.checkpoint, self.damaged = recover_checkpoint(self.folder / CHECKPOINTS)
+        with self.world.together():
+            self._read(own)
+        with self.world.together():
+            if self.world.leads:
+                self._write()
+            feed = self._feed()
+        self.world.alike(self.bundle.network)
+        trainer = self._trainer(feed)
+        checkpoint, damaged = self.world.leader((self.checkpoint, self.damaged))
+        if checkpoint is not None:
+            trainer.restore(checkpoint, damaged)
+        self.checkpoint = checkpoint = None  # several times the size of the model
+        with self.world.together():
+            note = check_batch(self.bundle, feed, self.world.size)
+        if note is not None and self.world.leads:
+            for listener in self.listeners:
+                listener.on_message(note)
+        trainer.run(resume=self.resume)
+        return self.bundle
+
+    def replay(self, saved: Checkpoint, own: Path) -> Replay:
+        """own: a folder for files that only this process reads."""
+        with self.world.together():
+            self._read(own)
+        trainer = self._trainer(self._feed())
+        self._prepare(lambda message: None)
+        return trainer.replay(saved)
+
+    def _read(self, own: Path) -> None:
+        """Read the tables and build the model."""
+        settings, folder, start = self.recipe.training, self.folder, self.start
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        device = find_device(local_device(settings.device), key="training.device")
+        seed_everything(settings.seed)
+        fields = Fields.load(folder, self.recipe) if self.resume else start.fields if start is not None else None
+        self.measured, self.metric = report_metrics(self.recipe)
+        tables = self.sources
+        self.corpus = corpus = read_corpus(
+            self.recipe, tables.data, dev=tables.dev, columns=tables.columns, fields=fields, folder=own
         )
-        write_examples(folder, recipe, corpus.dev)
-    if not resume or recipe != saved_recipe(folder) or RECIPE in changed_files(folder):
-        bundle.save_setup(folder)
-    listeners = [*listeners, TensorBoard(folder)] if settings.tensorboard else list(listeners)
-    feed = _feed(corpus, recipe)
-    report_epochs, planned = _plan_reports(corpus, feed, measured)
-    for message in [*notes(recipe), *corpus.notes, *bundle.notes, *planned]:
-        for listener in listeners:
-            listener.on_message(message)
-    trainer = Trainer(
-        bundle,
-        feed,
-        lambda bundle: dev_report(bundle, corpus.dev, measured),
-        metric=metric,
-        folder=folder,
-        listeners=listeners,
-        prepare=partial(_prepare, bundle, corpus),
-        film=Film(bundle, corpus.dev, folder=folder) if settings.film else None,
-        report_epochs=report_epochs,
-    )
-    if checkpoint is not None:
-        trainer.restore(checkpoint, damaged)
-        checkpoint = None  # several times the size of the model
-    trainer.run(resume=resume)
-    return bundle
+        self.recipe = corpus.recipe
+        self.bundle = bundle = _create(self.recipe, corpus, start, fresh=not self.resume)
+        earlier = TrainedRows.load(folder) if self.resume else start.trained if start is not None else None
+        bundle.trained = corpus.trained.joined(earlier)
+        bundle.network.to(device)
+        self.world.check(bundle.network)
 
+    def _write(self) -> None:
+        """Write what a run's folder has beside its checkpoints."""
+        folder, recipe = self.folder, self.recipe
+        if not self.resume:
+            _clear(folder)
+            sources = json.dumps(asdict(self.sources), ensure_ascii=False)
+            write_bytes(folder / SOURCES, sources.encode("utf-8", "backslashreplace"))
+            write_examples(folder, recipe, self.corpus.dev)
+        if not self.resume or recipe != saved_recipe(folder) or RECIPE in changed_files(folder):
+            self.bundle.save_setup(folder)
+        if recipe.training.tensorboard:
+            self.listeners.append(TensorBoard(folder))
 
-def _prepare(bundle: Bundle, corpus: Corpus, say: Say) -> None:
-    """Called once the weights are there, before the first update."""
-    if bundle.frozen_inputs and isinstance(corpus.train, Dataset):
-        compute_features(bundle, corpus.train, corpus.dev, say)
+    def _feed(self) -> Feed:
+        train, settings = self.corpus.train, self.recipe.training
+        if isinstance(train, Dataset):
+            return RowFeed(train, settings, self.world)
+        if isinstance(train, TableStream):
+            return TableStreamFeed(train, settings, self.world)
+        return StreamFeed(train, settings, self.world)
+
+    def _trainer(self, feed: Feed) -> Trainer:
+        corpus, bundle, world = self.corpus, self.bundle, self.world
+        self._check_same_rows(feed)
+        report_epochs, planned = _plan_reports(corpus, feed, self.measured)
+        costs = [DETERMINISTIC] if self.recipe.training.deterministic else []
+        for message in [*notes(self.recipe), *corpus.notes, *bundle.notes, *planned, *costs]:
+            for listener in self.listeners:
+                listener.on_message(message)
+        spread = None if world.size == 1 else world.spread
+        filmed = self.recipe.training.film and world.leads
+        return Trainer(
+            bundle,
+            feed,
+            lambda bundle: dev_report(bundle, corpus.dev, self.measured, spread=spread),
+            metric=self.metric,
+            folder=self.folder,
+            listeners=self.listeners,
+            prepare=self._prepare,
+            film=Film(bundle, corpus.dev, folder=self.folder) if filmed else None,
+            report_epochs=report_epochs,
+            world=world,
+        )
+
+    def _check_same_rows(self, feed: Feed) -> None:
+        """Refuse processes that read other rows, on machines whose files differ."""
+        first = self.world.leader(feed.fingerprint)
+        with self.world.together():
+            if feed.fingerprint != first:
+                raise UserError(
+                    f"{self.sources.data}: this process reads other rows than the first one: {feed.fingerprint}, "
+                    f"not {first}; the table must be the same on all machines"
+                )
+
+    def _prepare(self, say: Say) -> None:
+        """Called once the weights are there, before the first update."""
+        train = self.corpus.train
+        if self.bundle.frozen_inputs and isinstance(train, Dataset):
+            self.world.leader_first(lambda beat: compute_features(self.bundle, train, self.corpus.dev, say, beat))
 
 
 def seed_everything(seed: int) -> None:
@@ -261,9 +323,11 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) -> Report:
+def dev_report(
+    bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str], spread: Spread | None = None
+) -> Report:
     """Metrics and samples on the dev rows, by greedy search, which is enough to follow a run; perplexity under the
-    precision of training."""
+    precision of training. spread: shares the work out between processes."""
     settings = bundle.recipe.training
     text = not bundle.recipe.output.one_step
     options = options_of(bundle.recipe, beam=1 if text else None)
@@ -274,6 +338,7 @@ def dev_report(bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Seque
         most=settings.dev_rows,
         metrics=metrics,
         scoring=autocast(settings.precision, bundle.device),
+        spread=spread,
     )
     few = slice(settings.samples if evaluation.predictions else 0)
     samples = samples_of(bundle.recipe, evaluation.questions[few], evaluation.predictions[few], metrics=metrics)
@@ -318,12 +383,6 @@ def _create(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool
     return bundle
 
 
-def _feed(corpus: Corpus, recipe: Recipe) -> Feed:
-    if isinstance(corpus.train, Dataset):
-        return RowFeed(corpus.train, recipe.training)
-    return StreamFeed(corpus.train, recipe.training)
-
-
 def _plan_reports(corpus: Corpus, feed: Feed, metrics: Sequence[str]) -> tuple[int, list[str]]:
     """(epochs from one report to the next, a note where these are several). The recipe's own number of updates comes
     first."""
@@ -347,7 +406,8 @@ def _clear(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         old = [folder / name for name in (WEIGHTS, CHECKSUMS, METRICS, FILM)]
-        for path in [*old, *(folder / CHECKPOINTS).glob("*.safetensors*")]:
+        parts = [path for part in (CHECKPOINTS, NONFINITE) for path in (folder / part).glob("*.safetensors*")]
+        for path in [*old, *parts]:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from None

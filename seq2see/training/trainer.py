@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from types import FrameType
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import higher_is_better, lookup
@@ -25,6 +25,7 @@ from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tenso
 from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
+    NONFINITE,
     Checkpoint,
     CheckpointSchedule,
     TrainingState,
@@ -33,6 +34,7 @@ from seq2see.training.checkpoints import (
     save_checkpoint,
     set_aside,
 )
+from seq2see.training.distributed import World
 from seq2see.training.feeds import Feed
 from seq2see.training.film import Film
 from seq2see.training.losses import Loss, Objective, ctc_note
@@ -65,13 +67,41 @@ TIE_BREAKER = 1e-6
 """The most that a lower perplexity adds to the leading metric: less than any step of a rate."""
 
 
+@dataclass(frozen=True)
+class _Before:
+    """What an update changes whether or not it takes a step: random states, and what the loss carries."""
+
+    random: Tensor
+    random_device: Tensor | None
+    objective: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A saved update that was computed again.
+
+    epoch, batch: its place in the plan, from 0; rows: of the batch, from 0 among those that are trained on; loss: per
+    target; terms: the weighted parts of the total loss; parameters: by name, how many numbers of their gradient are not
+    finite.
+    """
+
+    update: int
+    epoch: int
+    batch: int
+    rows: list[int]
+    loss: float
+    terms: dict[str, float]
+    parameters: dict[str, int]
+
+
 class Trainer:
     """Minimises the loss of a model over a feed of batches.
 
     evaluate: measures the model on the dev rows (metrics, baseline, samples); metric: the one that selects the best
     model; prepare: called before the first update, once the weights are there, with a function that takes messages;
     film: records the attention of some examples on the way; report_epochs: from one report to the next, where
-    `training.report_every` is 0.
+    `training.report_every` is 0; world: the processes that train together, of which the leader alone writes files. All
+    of them take the same decisions at the same updates: by the leader's clock, and by signals to any of them.
     """
 
     def __init__(
@@ -86,14 +116,16 @@ class Trainer:
         prepare: Callable[[Callable[[str], None]], None] | None = None,
         film: Film | None = None,
         report_epochs: int = 1,
+        world: World | None = None,
     ):
         self.prepare, self.film, self.report_epochs = prepare, film, report_epochs
+        self.world = World() if world is None else world
         self.bundle, self.feed, self.evaluate, self.metric = bundle, feed, evaluate, metric
         self.folder, self.listeners = folder, list(listeners)
         self.settings = bundle.recipe.training
         check_schedule(self.settings)
         self.network = bundle.network
-        self.objective = Objective(bundle.recipe.loss, bundle.fields)
+        self.objective = Objective(bundle.recipe.loss, bundle.fields, sums=self.world.sums)
         self.optimizer = build_optimizer(self.settings, self.network)
         self.average = MovingAverage(self.network, self.settings.ema) if self.settings.ema else None
         self.state = TrainingState(fingerprint=feed.fingerprint)
@@ -103,6 +135,7 @@ class Trainer:
         self.norm, self.culprit = 0.0, ""
         self.unit = "rows" if bundle.recipe.output.one_step else "tokens"
         self._clock = time.perf_counter()
+        self._late_checkpoint = False
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the end of the run, and leave the best weights in the bundle. resume: continue the run that
@@ -115,31 +148,43 @@ class Trainer:
         if self.prepare is not None:
             self.prepare(self._say)
             self._clock = time.perf_counter()
-        with stop_on_signals() as stop:
-            while not self.state.finished and not stop:
+        with stop_on_signals(again=self.world.size == 1) as stop:
+            while not self.state.finished and not self._stops(stop):
                 self._step()
             self.checkpoint()
+            if stop:
+                self._stop()
         if stop:
-            self._stop()
             raise stop.exception()
         self._finish()
 
+    def _stops(self, stop: StopRequest) -> bool:
+        """Whether a signal has asked any process to stop."""
+        number = stop.number if stop else None
+        asked = self.world.sums([float(number == signal_number) for signal_number in STOPPING])
+        stop.number = next((number for number, count in zip(STOPPING, asked, strict=True) if count), None)
+        return stop.number is not None
+
     def checkpoint(self) -> None:
-        """Write a checkpoint, and remove weights that are no longer kept."""
+        """Write a checkpoint, and remove weights that are no longer kept. Several processes have the same weights
+        afterwards, should their processors round differently."""
         self.schedule.begin()
         self._tick()
-        checkpoint = Checkpoint(
-            self.state,
-            tensors_of(self.network),
-            optimizer_tensors(self.optimizer),
-            self.feed.carried(),
-            {} if self.average is None else self.average.tensors,
-            random_device=random_state(self.bundle.device),
-        )
-        save_checkpoint(self.folder / CHECKPOINTS, checkpoint)
-        kept = list(self.state.kept)
-        remove_weights(self.folder / CHECKPOINTS, but=kept + self._kept)  # the checkpoint before may still be needed
-        self._kept = kept
+        self.world.alike(self.network)
+        carried = self.feed.carried()
+        if self.world.leads:
+            checkpoint = Checkpoint(
+                self.state,
+                tensors_of(self.network),
+                optimizer_tensors(self.optimizer),
+                carried,
+                {} if self.average is None else self.average.tensors,
+                random_device=random_state(self.bundle.device),
+            )
+            save_checkpoint(self.folder / CHECKPOINTS, checkpoint)
+            kept = list(self.state.kept)
+            remove_weights(self.folder / CHECKPOINTS, but=kept + self._kept)  # the one before may still be needed
+            self._kept = kept
         self.schedule.end()
 
     # ------------------------------------------------------------ the parts of a run
@@ -147,7 +192,8 @@ class Trainer:
     def _begin(self, resume: bool) -> None:
         if not resume:
             self.checkpoint()  # a run that is killed before the next one can be resumed from here
-        self.journal = Journal(self.folder, up_to=self.state.updates if resume else None)
+        if self.world.leads:
+            self.journal = Journal(self.folder, up_to=self.state.updates if resume else None)
         if self.film is not None:
             self.film.begin(self.state.updates, epoch=self._epochs(), seconds=self.state.seconds, resumed=resume)
         self._clock = time.perf_counter()
@@ -156,11 +202,10 @@ class Trainer:
     def restore(self, checkpoint: Checkpoint, damaged: Mapping[Path, str]) -> None:
         """Load the state of a run from its newest checkpoint. damaged: the problem of each newer one."""
         folder = self.folder / CHECKPOINTS
-        if not self.feed.fingerprint.startswith(checkpoint.state.fingerprint):  # older ones have no hash at their end
-            raise UserError(
-                f"{self.folder}: cannot resume, the data has changed: it was {checkpoint.state.fingerprint}, "
-                f"now it is {self.feed.fingerprint}"
-            )
+        before, now = checkpoint.state.fingerprint, self.feed.fingerprint
+        with self.world.together():
+            if not now.startswith(before):  # older ones have no hash at their end
+                raise UserError(f"{self.folder}: cannot resume, the data has changed: it was {before}, now it is {now}")
         fill(self.network, checkpoint.weights, path=folder)
         restore_optimizer(self.optimizer, checkpoint.optimizer, path=folder)
         if self.average is not None:
@@ -171,21 +216,28 @@ class Trainer:
             restore_random_state(self.bundle.device, checkpoint.random_device)
         except (RuntimeError, TypeError) as error:
             raise UserError(f"{folder}: damaged: no state of torch's random numbers: {error}") from None
-        self.state = state = checkpoint.state
+        self.state = checkpoint.state
+        if self.world.leads:
+            self._check_files(damaged)
+        self.state = state = self.world.leader(self.state)
         self.objective.state = state.objective
+        self._kept = list(state.kept)
+        state.finished = self._over() or self._out_of_patience()
+        if state.updates:
+            self._say(f"resuming from update {state.updates:,} (epoch {self._epochs():.2f})")
+        else:
+            self._say("no checkpoint after the first update yet: starting from the beginning")
+
+    def _check_files(self, damaged: Mapping[Path, str]) -> None:
+        """Say which files of the run are damaged, and leave them out."""
+        folder, state = self.folder / CHECKPOINTS, self.state
         for path, problem in damaged.items():
             self._say(f"{problem}; the checkpoint before it, of update {state.updates:,}, is used instead")
             set_aside(path)
         state.kept, problems = existing_weights(folder, state.kept)
         for problem in problems:
             self._say(f"{problem}; left out of the mean of the best weights")
-        self._kept = list(state.kept)
         self._check_best()
-        state.finished = self._over() or self._out_of_patience()
-        if state.updates:
-            self._say(f"resuming from update {state.updates:,} (epoch {self._epochs():.2f})")
-        else:
-            self._say("no checkpoint after the first update yet: starting from the beginning")
 
     def _check_best(self) -> None:
         """Forget the best weights so far where their file is damaged; those of the next report replace them."""
@@ -207,12 +259,13 @@ class Trainer:
         epoch_ended = state.index == batches
         if epoch_ended:
             state.epoch, state.index = state.epoch + 1, 0
+        self._tick()
         state.finished = self._over()
         if state.finished or self._report_due(epoch_ended):
             self.report()
         self._film()
         # while steps fail the weights may be lost: they must not replace older checkpoints
-        if not state.skipped_in_a_row and self.schedule.due(state.updates):
+        if not state.skipped_in_a_row and self.schedule.due(state.updates, late=self._late_checkpoint):
             self.checkpoint()
 
     def _update(self, batches: int) -> None:
@@ -221,18 +274,8 @@ class Trainer:
         rate = settings.learning_rate * rate_factor(settings, share) * state.rate
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.network.train()
-        with autocast(settings.precision, self.bundle.device):
-            loss = self.feed.loss(
-                self.network,
-                self.objective,
-                state.epoch,
-                state.index,
-                own_share=settings.scheduled_sampling * min(share, 1.0),
-                device=self.bundle.device,
-            )
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.mean.backward()
+        before = _Before(torch.get_rng_state(), random_state(self.bundle.device), dict(state.objective))
+        loss = self._gradient(share)
         limit = settings.clip if settings.clip else math.inf
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), limit)
         if torch.isfinite(norm):
@@ -244,21 +287,70 @@ class Trainer:
             state.loss_total += float(loss.total.detach())
             state.loss_count += loss.count
         else:
-            self._skip(loss)
+            self._skip(loss, before)
         state.updates += 1
         if state.updates % TRIM_EVERY == 0:
             trim_memory()
         if state.updates % 10 == 0:
             self._show_progress(batches)
 
-    def _skip(self, loss: Loss) -> None:
+    def _gradient(self, share: float) -> Loss:
+        """Compute the loss and the gradient of the batch that is due. share: of the run that is done."""
+        state, settings = self.state, self.settings
+        self.network.train()
+        self.world.seed(settings.seed, state.updates)
+        with autocast(settings.precision, self.bundle.device):
+            loss = self.feed.loss(
+                self.network,
+                self.objective,
+                state.epoch,
+                state.index,
+                own_share=settings.scheduled_sampling * min(share, 1.0),
+                device=self.bundle.device,
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        return self.world.backward(loss, self.network)
+
+    def _skip(self, loss: Loss, before: _Before) -> None:
         """Take no step where the gradient is not finite; the state that a stream carries is not either, and starts
-        anew."""
+        anew. The first of several in a row is saved, so that `replay` can compute it again."""
         self.culprit = find_culprit(loss, self.objective.settings)
-        message = count_skipped(self.settings, self.state, self.folder, self.culprit)
-        if message is not None:
-            self._say(message)
+        carried = self.feed.carried(before=True)
+        with self.world.together():
+            message = count_skipped(self.settings, self.state, self.folder, self.culprit)
+            if message is not None and self.world.leads:
+                state = replace(self.state, objective=before.objective)
+                weights = tensors_of(self.network)
+                checkpoint = Checkpoint(
+                    state, weights, {}, carried, random=before.random, random_device=before.random_device
+                )
+                save_checkpoint(self.folder / NONFINITE, checkpoint)
+                self._say(f"{message}; to see it again: seq2see train {quote(str(self.folder))} --replay")
         self.feed.restore({})
+
+    def replay(self, checkpoint: Checkpoint) -> Replay:
+        """Compute a saved update again, without a step: what is not finite in it."""
+        fill(self.network, checkpoint.weights, path=self.folder / NONFINITE)
+        self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in checkpoint.carried.items()})
+        self.state = state = checkpoint.state
+        self.objective.state = state.objective
+        torch.set_rng_state(checkpoint.random)
+        restore_random_state(self.bundle.device, checkpoint.random_device)
+        loss = self._gradient(self._share(self.feed.batches(state.epoch)))
+        wrong = {
+            name: int((~parameter.grad.isfinite()).sum())
+            for name, parameter in self.network.named_parameters()
+            if parameter.grad is not None and not bool(parameter.grad.isfinite().all())
+        }
+        return Replay(
+            update=state.updates + 1,
+            epoch=state.epoch,
+            batch=state.index,
+            rows=self.feed.rows(state.epoch, state.index),
+            loss=float(loss.total.detach()) / max(loss.count, 1),
+            terms=loss.terms,
+            parameters=wrong,
+        )
 
     def _film(self) -> None:
         """Record a frame where one is due, unless the weights may be lost. Its time does not count for the speed."""
@@ -277,8 +369,9 @@ class Trainer:
     def report(self) -> Report:
         """Evaluate the model, write the report, and keep the weights if they are the best so far."""
         state = self.state
-        check_trained(state, self.culprit)
-        check_weights(self.network, self.settings, state, self.folder)
+        with self.world.together():
+            check_trained(state, self.culprit)
+            check_weights(self.network, self.settings, state, self.folder)
         speed = self._speed()
         self.network.eval()
         with self._averaged():
@@ -289,7 +382,7 @@ class Trainer:
         report.tokens_per_second, report.unit, report.gradient_norm = round(speed, 1), self.unit, self.norm
         state.loss_total = state.loss_count = 0.0
         state.reported, state.reported_seconds = state.updates, state.seconds
-        self.journal.write(report)
+        self._write(report)
         for listener in self.listeners:
             listener.on_report(report, self.metric)
         self._tick()
@@ -303,7 +396,7 @@ class Trainer:
     def _evaluated(self) -> Report:
         """A report of the current model, with the numbers of the run."""
         self._tick()
-        report = self.evaluate(self.bundle)
+        report = self.world.leader(self.evaluate(self.bundle))
         report.update, report.seconds = self.state.updates, round(self.state.seconds, 2)
         report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
         return report
@@ -324,7 +417,7 @@ class Trainer:
         report.best = state.best is None or value > state.best
         if report.best:
             state.best, state.best_update, state.stale = value, state.updates, 0
-            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+            self._write_weights()
         else:
             state.stale += self._stands_for()
             if settings.schedule == "plateau":
@@ -337,6 +430,7 @@ class Trainer:
                 value=value,
                 update=state.updates,
                 most=settings.average,
+                write=self.world.leads,
             )
         if self._out_of_patience():
             state.finished = True
@@ -350,7 +444,7 @@ class Trainer:
             self.report()
         folder = self.folder / CHECKPOINTS
         best = self.folder / WEIGHTS
-        fill(self.network, read_tensors(best), path=best)
+        self._load(lambda: read_tensors(best), best)
         self.network.eval()
         if self.settings.average > 1 and len(self.state.kept) > 1:
             self._try_average(best)
@@ -359,7 +453,8 @@ class Trainer:
             self._say(f"{skipped} took no step: the loss or its gradient was not finite")
         if (note := ctc_note(self.state.objective)) is not None:
             self._say(note)
-        remove_weights(folder, but=[])
+        if self.world.leads:
+            remove_weights(folder, but=[])
         for listener in self.listeners:
             listener.close()
 
@@ -367,23 +462,39 @@ class Trainer:
         """Leave a model in the folder: the best so far, or before the first report the current weights."""
         if self.state.best is None and not self.state.skipped_in_a_row:
             with self._averaged():
-                write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+                self._write_weights()
         stopped = f"stopped after {counted(self.state.updates, 'update')}"
         self._say(f"{stopped}; to go on: seq2see train {quote(str(self.folder))} --resume")
         for listener in self.listeners:
             listener.close()
+        self.world.sums([0.0])  # torchrun ends all processes when one has ended: none may before the files are written
+
+    def _write(self, report: Report) -> None:
+        if self.world.leads:
+            self.journal.write(report)
+
+    def _write_weights(self) -> None:
+        """Write the model as it is now into the run's folder."""
+        if self.world.leads:
+            write_tensors(self.folder / WEIGHTS, tensors_of(self.network))
+
+    def _load(self, read: Callable[[], Mapping[str, Tensor]], path: Path) -> None:
+        """Have all processes use the weights that the leader reads."""
+        if self.world.leads:
+            fill(self.network, read(), path=path)
+        self.world.alike(self.network)
 
     def _try_average(self, best: Path) -> None:
         """Use the mean of the best weights if it is better than the best."""
         folder, number = self.folder / CHECKPOINTS, len(self.state.kept)
-        fill(self.network, average_weights(folder, self.state.kept), path=folder)
+        self._load(lambda: average_weights(folder, self.state.kept), folder)
         report = self._evaluated()
         report.averaged = number
         report.best = self.state.best is None or self._value(report) >= self.state.best
-        self.journal.write(report)
+        self._write(report)
         if report.best:
-            write_tensors(best, tensors_of(self.network))
-        fill(self.network, read_tensors(best), path=best)
+            self._write_weights()
+        self._load(lambda: read_tensors(best), best)
         shown = lookup(self.metric).show(report.dev[self.metric])
         verdict = "kept" if report.best else "not better than the best alone"
         self._say(f"mean of the best {number} weights: {self.metric} {shown}, {verdict}")
@@ -394,7 +505,6 @@ class Trainer:
         return self.state.epoch + self.state.index / max(self.feed.batches(self.state.epoch), 1)
 
     def _share(self, batches: int) -> float:
-        self._tick()
         epochs = self.state.epoch + self.state.index / max(batches, 1)
         return share_done(self.settings, epochs=epochs, updates=self.state.updates, seconds=self.state.seconds)
 
@@ -403,7 +513,6 @@ class Trainer:
 
     def _over(self) -> bool:
         settings, state = self.settings, self.state
-        self._tick()
         return bool(
             (settings.epochs and state.epoch >= settings.epochs)
             or (settings.updates and state.updates >= settings.updates)
@@ -429,9 +538,13 @@ class Trainer:
         return 1 if self.settings.report_every else max(1, min(self.report_epochs, half))
 
     def _tick(self) -> None:
+        """Read the leader's clock, by which all processes decide."""
         now = time.perf_counter()
-        self.state.seconds += now - self._clock
+        seconds = self.state.seconds + now - self._clock
         self._clock = now
+        read = [seconds, float(self.schedule.late())] if self.world.leads else [0.0, 0.0]
+        self.state.seconds, late = self.world.sums(read)
+        self._late_checkpoint = bool(late)
 
     def _speed(self) -> float:
         elapsed = time.perf_counter() - self._speed_clock
@@ -563,20 +676,27 @@ class StopRequest:
         return KeyboardInterrupt() if self.number == signal.SIGINT else SystemExit(128 + (self.number or 0))
 
 
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
 @contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """Remember SIGINT and SIGTERM instead of ending at once; only in the main thread, as others set no handlers."""
+def stop_on_signals(*, again: bool = True) -> Iterator[StopRequest]:
+    """Remember SIGINT and SIGTERM instead of ending at once; only in the main thread, as others set no handlers.
+
+    again: a second signal ends at once. Several processes get signals from more than one side (the terminal, torchrun,
+    Slurm), and torchrun itself kills those that do not end.
+    """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if request:
+        if request and again:
             raise StopRequest(number).exception()
         request.number = number
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop) for number in STOPPING}
     try:
         yield request
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.cli.predict import columns_for
+from seq2see.pipeline.prediction_columns import columns_for
 from tests.commands import Run
 
 Call = Callable[..., Run]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from seq2see.data import batches as module
 from seq2see.data.batches import BatchPlan
 
 Widths = NDArray[np.int64]
@@ -80,7 +82,7 @@ def test_the_order_of_batches_does_not_follow_length() -> None:
 
 
 def test_nothing_to_draw_and_empty_rows() -> None:
-    assert BatchPlan(np.zeros((0, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0) == []
+    assert BatchPlan(np.zeros((0, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0)[:] == []
     assert len(BatchPlan(np.zeros((8, 2), dtype=np.int64), batch_tokens=10, batch_rows=4).epoch(0)) == 2
 
 
@@ -89,3 +91,24 @@ def test_a_hundred_thousand_rows_are_planned_well_under_a_second() -> None:
     start = time.process_time()
     plan.epoch(0)
     assert time.process_time() - start < 1.0
+
+
+def test_a_plan_on_disk_is_the_plan_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = words(3000)
+    memory = BatchPlan(widths, batch_tokens=500, batch_rows=64)
+    np.save(tmp_path / "widths.npy", widths.astype(np.uint8))
+    mapped = np.load(tmp_path / "widths.npy", mmap_mode="r")
+    monkeypatch.setattr(module, "ON_DISK_ROWS", 10)
+    disk = BatchPlan(mapped, batch_tokens=500, batch_rows=64)
+    for epoch in (0, 1):
+        assert [batch.tolist() for batch in disk.epoch(epoch)] == [batch.tolist() for batch in memory.epoch(epoch)]
+    assert disk.symbols == memory.symbols == widths.sum()
+
+
+def test_rows_are_shuffled_as_numpy_permutes_them() -> None:
+    """The order of rows of earlier versions: a resumed run goes on with the same batches."""
+    widths = np.ones((100, 1), dtype=np.int64)
+    rows = np.concatenate(BatchPlan(widths, batch_tokens=1, batch_rows=1, seed=3).epoch(2)[:])
+    random = np.random.default_rng([3, 0, 2])
+    permuted = random.permutation(100)
+    assert rows.tolist() == permuted[random.permutation(100)].tolist()

@@ -128,6 +128,7 @@ NO_EFFECT = [
         {"data": {"stream": True}, "training": {"dev_rows": 9}}, {"training.dev_rows": "stream-settings"}, "stream"
     ),
     Refused({"data": {"stream": True, "dev_most": 9}}, {"data.dev_most": "stream-settings"}, "stream"),
+    Refused({"data": {"stream": True, "shuffle_rows": 9}}, {"data.shuffle_rows": "stream-settings"}, "contiguous"),
     Refused(
         {**ONE, "training": {"epochs": 0, "scheduled_sampling": 0.5}},
         {"training.scheduled_sampling": "training-settings"},

@@ -141,6 +141,40 @@ def test_a_short_question_does_not_wait_for_the_end_of_a_long_one(
     assert (sizes, done) == ([5, 1], [0, 2, 3, 4, 5, 1])
 
 
+def test_one_input_of_another_client_waits_for_one_batch_not_for_all(
+    batcher: Batcher, model: Model, sizes: list[int]
+) -> None:
+    """The other's input has options of its own, so that it cannot share a batch with what was queued before it."""
+    greedy, wide = (answer_options(model.recipe, beam=beam) for beam in (1, 4))
+    go = hold(batcher)
+    many = batcher.submit([question("ab", greedy)] * 18, client="many")
+    (single,) = batcher.submit([question("ab", wide)], client="single")
+    done: list[str] = []
+    for future in many:
+        future.add_done_callback(lambda _: done.append("many"))
+    single.add_done_callback(lambda _: done.append("single"))
+    go.set()
+    assert all(future.result(60) for future in (*many, single))
+    assert sizes[0] == 8
+    assert done.index("single") == 8, "after the first batch of the other"
+
+
+def test_a_full_queue_has_room_for_who_has_queued_less(batcher: Batcher, model: Model) -> None:
+    options = answer_options(model.recipe)
+    go = hold(batcher)
+    many = batcher.submit([question("a", options)] * 20, client="many")
+    few = batcher.submit([question("b", options)] * 3, client="few")
+    assert batcher.waiting == 20
+    for future in many[-3:]:
+        with pytest.raises(RequestError, match="too many inputs wait") as refused:
+            future.result(60)
+        assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "1"})
+    with pytest.raises(RequestError):
+        batcher.submit([question("a", options)], client="many")
+    go.set()
+    assert all(future.result(60) for future in (*many[:-3], *few))
+
+
 def test_the_end_does_not_wait_for_a_batch_beyond_its_grace(model: Model) -> None:
     first, second = (
         ServedModel(name, model, Batcher(model.bundles, rows=8, symbols=400, queue_size=20))

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import ModelRepository
+from seq2see.studio.request_log import RequestRecord
 from tests.studio.conftest import LIMITS
 
 SPELLER = {"model": "speller", "input": "face"}
@@ -222,7 +223,7 @@ def test_what_was_done_is_counted(client: TestClient) -> None:
 def test_sums_are_told_to_the_last_figure() -> None:
     metrics = ServerMetrics()
     for _ in range(3):
-        metrics.count_request("/api/predict", 200, 411522.25)
+        metrics.count_request(RequestRecord("", "", "POST", "/api/predict", 200, milliseconds=411522250))
     assert 'seq2see_request_seconds_sum{path="/api/predict"} 1.23456675e+06' in metrics.text().splitlines()
 
 

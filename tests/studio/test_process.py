@@ -100,6 +100,13 @@ def test_what_is_asked_in_a_browser(address: str) -> None:
         (["{speller}", "--decode-memory", "0"], "--decode-memory must be above 0, got 0"),
         (["{speller}", "--decode-timeout", "-1"], "--decode-timeout must be above 0, got -1"),
         (["{speller}", "--decode-queue", "0"], "--decode-queue must be above 0, got 0"),
+        (["{speller}", "--workers", "0"], "--workers must be above 0, got 0"),
+        (["{speller}", "--rate", "-1"], "--rate must be 0 or above, got -1"),
+        (["{speller}", "--watch", "inf"], "--watch"),
+        (["{speller}", "--drain-seconds", "-2"], "--drain-seconds must be 0 or above, got -2"),
+        (["{speller}", "--proxy", "nginx"], "--proxy nginx: expected an address or a network"),
+        (["{speller}", "--log", "xml"], "--log"),
+        pytest.param(["nowhere", "--workers", "2"], "nowhere: no such folder", marks=pytest.mark.slow),
         (["{speller}", "--max-decoded", "0"], "--max-decoded must be above 0, got 0"),
         ([], "required: MODEL"),
     ],
@@ -136,7 +143,10 @@ def ended(children: list[int]) -> bool:
 def test_files_are_decoded_by_processes_that_end_with_the_server(
     captions: Path, home: Path, end: signal.Signals
 ) -> None:
-    with serving("captions", "-m", "seq2see", "serve", captions, "--decoders", 1) as (server, address):
+    with serving("captions", "-m", "seq2see", "serve", captions, "--decoders", 1, "--drain-seconds", 1) as (
+        server,
+        address,
+    ):
         children = decode(server, address, (home / "0.png").read_bytes())
         assert len(children) == 1
         server.send_signal(end)
@@ -179,7 +189,10 @@ def test_a_server_that_is_told_to_end_during_a_batch_ends_without_a_word(
     speller: Path, captions: Path, home: Path
 ) -> None:
     with (
-        serving("speller, captions", "-c", SLOW, speller, captions, "--decoders", 1) as (server, address),
+        serving("speller, captions", "-c", SLOW, speller, captions, "--decoders", 1, "--drain-seconds", 1) as (
+            server,
+            address,
+        ),
         ThreadPoolExecutor(1) as pool,
     ):
         assert server.stderr is not None
@@ -190,7 +203,50 @@ def test_a_server_that_is_told_to_end_during_a_batch_ends_without_a_word(
         server.send_signal(signal.SIGTERM)
         assert answer.result(300).json() == {"error": "the server is closing"}
         assert answer.result().status_code == 503
-        assert server.wait(300) == 143  # it does not wait for the batch, which takes 10 minutes
+        assert server.wait(300) == 0  # it does not wait for the batch, which takes 10 minutes
         assert server.stderr.read() == ""
     assert len(children) == (sys.platform == "linux")
     assert ended(children), "its decoders end with it"
+
+
+HELD = """
+import sys, time
+from pathlib import Path
+from seq2see.studio import dynamic_batching
+real = dynamic_batching.predict
+def held(bundles, rows, *given, **options):
+    print("begun", file=sys.stderr, flush=True)
+    while not Path(sys.argv[1]).exists():
+        time.sleep(0.02)
+    return real(bundles, rows, *given, **options)
+dynamic_batching.predict = held
+from seq2see.cli import main
+main(["serve", *sys.argv[2:]])
+"""
+
+
+def test_a_server_that_drains_says_so_and_answers_what_is_under_way(speller: Path, tmp_path: Path) -> None:
+    with (
+        serving("speller", "-c", HELD, tmp_path / "go", speller, "--drain-seconds", 300, "--log", "json") as (
+            server,
+            address,
+        ),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert server.stderr is not None
+        asked = pool.submit(httpx.post, f"{address}/api/predict", json={"input": "face"}, timeout=300, trust_env=False)
+        assert server.stderr.readline() == "begun\n"
+        assert httpx.get(f"{address}/health", trust_env=False).json()["status"] == "ok"
+        server.send_signal(signal.SIGTERM)
+        until = monotonic() + 60
+        while (health := httpx.get(f"{address}/health", trust_env=False)).status_code == 200:
+            assert monotonic() < until
+        assert (health.status_code, health.json()["status"]) == (503, "draining")
+        refused = httpx.post(f"{address}/api/predict", json={"input": "deaf"}, trust_env=False)
+        assert (refused.status_code, refused.json()) == (503, {"error": "the server is closing"})
+        assert (refused.headers["retry-after"], refused.headers["connection"]) == ("1", "close")
+        assert not asked.done()
+        (tmp_path / "go").touch()
+        assert asked.result(300).json()["predictions"][0]["text"]
+        assert server.wait(300) == 0
+        assert server.stderr.read() == ""

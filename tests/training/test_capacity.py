@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.training import run as runs
+from seq2see.training import memory
 from tests.training.tiny import ROWS, run, weights, words
 
 ADDITIVE = ["attention.score=additive", "decoder.start_by=dense"]
@@ -41,9 +41,9 @@ def test_what_is_counted_is_what_is_built(tmp_path: Path, monkeypatch: pytest.Mo
     data = words(tmp_path / "words.tsv")
     run(ROWS, data, tmp_path / "model", updates=1)
     built = sum(tensor.numel() for tensor in weights(tmp_path / "model").values())
-    monkeypatch.setattr(runs, "machine_memory", lambda: built * 16)
+    monkeypatch.setattr(memory, "machine_memory", lambda: built * 16)
     run(ROWS, data, tmp_path / "fits", updates=1)
-    monkeypatch.setattr(runs, "machine_memory", lambda: built * 16 - 1)
+    monkeypatch.setattr(memory, "machine_memory", lambda: built * 16 - 1)
     with pytest.raises(UserError, match="too large for this machine"):
         run(ROWS, data, tmp_path / "not", updates=1)
     run(ROWS, data, tmp_path / "plain", ["training.optimizer=sgd"], updates=1)  # which keeps nothing of its own
@@ -54,5 +54,5 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path, monke
         raise ValueError(name)
 
     monkeypatch.setattr(os, "sysconf", silent)
-    assert runs.machine_memory() is None
+    assert memory.machine_memory() is None
     run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "model", updates=1)

@@ -9,10 +9,10 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.pipeline.dataset import Dataset, Stream
+from seq2see.pipeline.dataset import digest_arrays as digest
 from seq2see.recipe import load_recipe
 from seq2see.training import dataset
 from seq2see.training.dataset import read_corpus
-from seq2see.training.feeds import digest
 from tests.system.small import write_table
 from tests.training.tiny import ROWS, TEXT, run, same, text, weights, words
 
@@ -22,9 +22,12 @@ def test_from_disk_as_from_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     recipe, data = (ROWS, words(tmp_path / "words.tsv")) if kind == "rows" else (TEXT, text(tmp_path / "text.txt"))
     run(recipe, data, tmp_path / "memory", updates=12)
     monkeypatch.setattr(dataset, "ON_DISK_FROM", 0)
+    monkeypatch.setattr(dataset, "CACHED_FROM", 0)
+    monkeypatch.setenv("SEQ2SEE_CACHE", str(tmp_path / "cached"))
     run(recipe, data, tmp_path / "disk", updates=12)
     assert not (tmp_path / "memory" / "cache").exists()
-    assert (tmp_path / "disk" / "cache" / "output.ids").stat().st_size > 0
+    files = (tmp_path / "cached").rglob("*.ids") if kind == "rows" else [tmp_path / "disk" / "cache" / "output.ids"]
+    assert sum(path.stat().st_size for path in files) > 0
     assert same(weights(tmp_path / "disk"), weights(tmp_path / "memory"))
 
     train = read_corpus(load_recipe(recipe), data, folder=tmp_path / "again").train

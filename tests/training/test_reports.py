@@ -114,7 +114,7 @@ def test_patience_is_of_epochs_where_reports_are_fewer(
     values = iter([0.9, 0.5, 0.7, 0.6, 0.7, 0.1])
     monkeypatch.setattr(
         "seq2see.training.run.dev_report",
-        lambda bundle, rows, names: Report(0, 0, 0, 0, 0, 0, 0, dev={"cer": next(values)}),
+        lambda bundle, rows, names, **_: Report(0, 0, 0, 0, 0, 0, 0, dev={"cer": next(values)}),
     )
     told = RecordingListener()
     lines = small_run(tmp_path, f"training.patience={patience}", epochs=40, listeners=[told])
@@ -137,7 +137,7 @@ def test_a_resumed_run_reports_at_the_same_updates(tmp_path: Path, monkeypatch: 
             return self.number is not None
 
     @contextmanager
-    def stopped() -> Iterator[trainer.StopRequest]:
+    def stopped(**_: object) -> Iterator[trainer.StopRequest]:
         yield Later()
 
     monkeypatch.setattr(trainer, "stop_on_signals", stopped)

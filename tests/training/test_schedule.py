@@ -80,7 +80,7 @@ def judged(values: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Dev reports that say what the test wants them to say, in turn."""
     left = iter(values)
 
-    def judge(bundle: Bundle, rows: object, names: object) -> Report:
+    def judge(bundle: Bundle, rows: object, names: object, **_: object) -> Report:
         return Report(0, 0, 0, 0, 0, 0, 0, dev={"cer": next(left)})
 
     monkeypatch.setattr("seq2see.training.run.dev_report", judge)

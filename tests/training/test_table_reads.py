@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import seq2see
+from seq2see.data.formats import Block
 from seq2see.data.series_files import SeriesInput
 from seq2see.data.tables import Table
 from seq2see.model import EncoderDecoder
@@ -40,14 +41,20 @@ RECIPES = {"pairs": PAIRS, "labels": LABELS, "pieces": PIECES, "bag": BAG, "numb
 def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """The number of rows that were read, by the name of their table."""
     counts: Counter[str] = Counter()
-    original = Table.__iter__
+    rows, blocks = Table.checked, Table.blocks
 
-    def counted(self: Table) -> Iterator[Any]:
-        for row in original(self):
+    def counted_rows(self: Table, *arguments: Any, **options: Any) -> Iterator[Any]:
+        for row in rows(self, *arguments, **options):
             counts[Path(self.path).name] += 1
             yield row
 
-    monkeypatch.setattr(Table, "__iter__", counted)
+    def counted_blocks(self: Table) -> Iterator[Block]:
+        for block in blocks(self):
+            counts[Path(self.path).name] += (block.content or b"").count(b"\n")
+            yield block
+
+    monkeypatch.setattr(Table, "checked", counted_rows)
+    monkeypatch.setattr(Table, "blocks", counted_blocks)
     return counts
 
 
@@ -66,6 +73,8 @@ def table(tmp_path: Path) -> Path:
 ROWS = 108
 PEEKS = 2
 """First rows that are read when a table is opened, and before --dev is."""
+PASSES = {"pieces": 2, "bag": 2}
+"""Byte-pair encoding learns from whole texts, and so does the bag of words, which are read once more."""
 
 
 def contents(corpus: Corpus) -> dict[str, Any]:
@@ -84,7 +93,8 @@ def contents(corpus: Corpus) -> dict[str, Any]:
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_small_table_is_read_once(name: str, table: Path, rows_read: Counter[str]) -> None:
     read_corpus(load_recipe(RECIPES[name]), table)
-    assert ROWS <= rows_read["table.tsv"] <= ROWS + PEEKS
+    passes = PASSES.get(name, 1)
+    assert passes * ROWS <= rows_read["table.tsv"] <= passes * ROWS + PEEKS
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -96,7 +106,8 @@ def test_a_large_table_is_read_once(
     monkeypatch.setattr(dataset, "IN_MEMORY_TO", 0)
     monkeypatch.setattr(dataset, "BLOCK_CHARACTERS", 100)
     large = contents(read_corpus(load_recipe(RECIPES[name]), table, folder=table.parent))
-    assert ROWS <= rows_read["table.tsv"] <= ROWS + PEEKS
+    passes = PASSES.get(name, 1)
+    assert passes * ROWS <= rows_read["table.tsv"] <= passes * ROWS + PEEKS
     assert large == small
 
 
@@ -144,7 +155,7 @@ def test_a_file_of_a_series_is_decoded_once(tmp_path: Path, monkeypatch: pytest.
 def test_where_rows_cannot_be_written_the_table_is_read_again(
     table: Path, rows_read: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = contents(read_corpus(load_recipe(LABELS), table))
+    small = contents(read_corpus(load_recipe(NUMBERS), table))
     rows_read.clear()
 
     def full(**_: Any) -> None:
@@ -153,7 +164,7 @@ def test_where_rows_cannot_be_written_the_table_is_read_again(
     monkeypatch.setattr(dataset, "IN_MEMORY_TO", 0)
     monkeypatch.setattr(dataset, "BLOCK_CHARACTERS", 100)
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    assert contents(read_corpus(load_recipe(LABELS), table)) == small
+    assert contents(read_corpus(load_recipe(NUMBERS), table)) == small
     assert rows_read["table.tsv"] > 2 * ROWS
 
 

@@ -1,0 +1,87 @@
+"""What one of several processes of `test_distributed.py` does: the jobs of a file, one after the other.
+
+As torchrun would, the test sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+import seq2see
+from seq2see.errors import UserError
+from seq2see.training.losses import Objective
+from seq2see.training.trainer import Trainer
+from tests.system.small import RecordingListener
+
+RANK = int(os.environ.get("RANK", "0"))
+
+
+@contextmanager
+def signalled(job: dict[str, Any]) -> Iterator[None]:
+    """Send this process SIGTERM in an update, if it is the one that the job names."""
+    usual = Trainer._update
+
+    def update(self: Trainer, batches: int) -> None:
+        usual(self, batches)
+        if self.state.updates == job["signal_update"]:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with patch.object(Trainer, "_update", update) if job.get("signal_rank") == RANK else nullcontext():
+        yield
+
+
+@contextmanager
+def spoiled(job: dict[str, Any]) -> Iterator[None]:
+    """Let this process's part of the loss of one update be no number, if it is the one that the job names."""
+    usual, calls = Objective.__call__, [0]
+
+    def loss(self: Objective, *given: Any, **named: Any) -> Any:
+        calls[0] += 1
+        found = usual(self, *given, **named)
+        if calls[0] == job["spoil_update"]:
+            found.total = found.total * float("nan")
+        return found
+
+    with patch.object(Objective, "__call__", loss) if job.get("spoil_rank") == RANK else nullcontext():
+        yield
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """Train as the job says. Returns how it ended."""
+    listener = RecordingListener()
+    given = {
+        name: value[RANK] if name == "out" and isinstance(value, list) else value
+        for name, value in job["given"].items()
+    }
+    try:
+        with signalled(job), spoiled(job):
+            model = seq2see.train(job["recipe"], listeners=[listener], **given)
+    except UserError as error:
+        return {"ended": type(error).__name__, "says": str(error), "notes": listener.notes}
+    except SystemExit as stopped:
+        return {"ended": stopped.code, "notes": listener.notes}
+    weights = {name: tensor.tolist() for name, tensor in model.bundle.network.state_dict().items()}
+    return {"ended": "done", "notes": listener.notes, "weights": weights}
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    file = Path(sys.argv[1])
+    results = []
+    for job in json.loads(file.read_text("utf-8")):
+        results.append(run(job))
+        Path(f"{file}.{RANK}").write_text(json.dumps(results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
