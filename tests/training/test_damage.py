@@ -324,7 +324,7 @@ BAD_PARTS: dict[str, tuple[dict[str, Tensor | None], dict[str, object]]] = {
 def test_parts_of_a_checkpoint_under_a_checksum_that_fits(
     folder: Path, tensors: dict[str, Tensor | None], state: dict[str, object]
 ) -> None:
-    """Found by `make fuzz`: each ended in a KeyError, RuntimeError or TypeError, some not before the first update."""
+    """`make fuzz` found the first of these, which ended in a KeyError at the first update."""
     newest, *others = checkpoints.checkpoint_paths(folder / "checkpoints")
     for path in others:
         path.unlink()
