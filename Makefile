@@ -11,6 +11,10 @@ WORKERS ?= auto
 SEED    ?= 1
 # Random kills of a training by `make faults`; other random faults are tried a fifth as often.
 KILLS   ?= 50
+# Cases of `make fuzz`; length and clients of `make soak`.
+CASES   ?= 100000
+MINUTES ?= 20
+CLIENTS ?= 50
 # A module's tests stay with one worker; short modules (doctests) come last, so that all workers end at the same time.
 PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
@@ -22,10 +26,11 @@ PYTHON  ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 pytho
              && command -v "$$name" && break; done)
 
 BIN   := $(VENV)/bin
+TOOLS := .tools
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow faults shuffled lint types check format runtime bench bench-peers clean
+.PHONY: help install demo test slow faults fuzz soak shuffled lint types check format runtime lock licences sbom audit bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +79,33 @@ check: lint types test ## everything that .ci/run checks
 format: $(STAMP) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+fuzz: $(STAMP) ## hostile recipes, tables, media, folders and requests; CASES=100000 SEED=1, about ten minutes of one core
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED) $(ARGS)
+
+soak: $(STAMP) ## clients at a server with models of all kinds, one request in ten malformed; MINUTES=20 CLIENTS=50
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak --minutes $(MINUTES) --clients $(CLIENTS) $(ARGS)
+
+lock: $(STAMP) $(TOOLS)/.installed ## requirements.lock: constraints.txt with hashes
+	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(BIN)/python tools/supply_chain.py lock
+
+licences: $(STAMP) ## of everything installed that seq2see needs; fails on one that is not allowed
+	$(BIN)/python tools/supply_chain.py licences
+
+sbom: $(STAMP) $(TOOLS)/.installed ## dist/seq2see.cdx.json: all packages of the environment (CycloneDX)
+	@mkdir -p dist
+	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --spec-version 1.6 --output-reproducible \
+	  -o dist/seq2see.cdx.json $(BIN)/python
+
+audit: $(STAMP) $(TOOLS)/.installed ## known vulnerabilities; exit 3: the database cannot be reached; ARGS="--database all.zip"
+	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(BIN)/python tools/supply_chain.py audit $(ARGS)
+
+# In an environment of their own, so that they are not among the packages that they describe.
+$(TOOLS)/.installed: constraints.txt | $(BIN)/python
+	@$(BIN)/python -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) \
+	  uv==0.13.8 pip-audit==2.10.1 cyclonedx-bom==7.5.0
+	@touch $@
 
 runtime: $(STAMP) ## the wheel of seq2see-runtime, in dist
 	cd runtime && $(abspath $(BIN))/python -m hatchling build -t wheel -d ../dist

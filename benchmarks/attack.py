@@ -179,8 +179,9 @@ def models(folder: Path) -> dict[str, Path]:
 class Server:
     """`seq2see serve` as users start it, its log, and the memory of all its processes."""
 
-    def __init__(self, folders: dict[str, Path], log: Path):
-        self.log = log
+    def __init__(self, folders: dict[str, Path], log: Path, *, every: float = 0.02):
+        """every: seconds between looks at the memory."""
+        self.log, self._every = log, every
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = int(free.getsockname()[1])
@@ -203,7 +204,7 @@ class Server:
         while self._watching:
             now = memory(self.process.pid)
             self.peak = max(self.peak, now)
-            sleep(0.02)
+            sleep(self._every)
 
     def close(self) -> None:
         self._watching = False

@@ -181,7 +181,9 @@ def _keys_of(settings: Mapping[str, Any]) -> list[str]:
     if not isinstance(own, Mapping):
         return []
     kind = own.get("kind", usual_encoder(dict(settings)))
-    return EncoderSettings.choose({**own, "kind": kind})[0].known_keys() if kind in ENCODERS else []
+    if not isinstance(kind, str) or kind not in ENCODERS:
+        return []
+    return EncoderSettings.choose({**own, "kind": kind})[0].known_keys()
 
 
 def _not_allowed(value: Any, allowed: list[str], *, plugins: bool = False) -> str:

@@ -205,15 +205,29 @@ def _read(path: Path) -> Checkpoint:
     try:
         with safe_open(path, framework="pt") as file:
             stored: dict[str, Any] = json.loads((file.metadata() or {})[STATE_KEY])
-        state = TrainingState(**{RENAMED.get(name, name): value for name, value in stored.items()})
+        state = _parse_state({RENAMED.get(name, name): value for name, value in stored.items()})
         parts: dict[str, dict[str, Tensor]] = {part: {} for part in PARTS_OF_TENSORS}
         random, random_device = tensors.pop("random"), tensors.pop("random_device", None)
         for key, tensor in tensors.items():
             part, name = key.split("/", 1)
             parts[part][name] = tensor
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: not a checkpoint of this version of seq2see ({error})") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        reason = shortened(str(error), 200, quotes=False)
+        raise UserError(f"{path}: not a checkpoint of this version of seq2see ({reason})") from None
     return Checkpoint(state, **parts, random=random, random_device=random_device)
+
+
+def _parse_state(stored: dict[str, Any]) -> TrainingState:
+    """The numbers of a checkpoint; a TypeError or ValueError if they are not of their types, or counts below 0."""
+    unchecked = TrainingState(**stored)  # refuses unknown names, which pydantic would drop
+    state: TrainingState = TypeAdapter(TrainingState).validate_python(asdict(unchecked))
+    counts = {name: value for name, value in asdict(state).items() if type(value) is int}
+    for name, value in counts.items():
+        if not 0 <= value < 1 << 62:
+            raise ValueError(f"{name} is {shortened(value)}")
+    if not all(len(entry) == 2 for entry in state.kept):
+        raise ValueError("kept should be a list of [value, update]")
+    return state
 
 
 # ---------------------------------------------------------------- resuming: where the rows of a run come from

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2see.errors import UserError
+from seq2see.files import shortened
 from seq2see.pipeline.weights import check_checksum, read_tensors, write_tensors
 from seq2see.recipe.schema import TrainingSettings
 
@@ -36,12 +37,27 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     }
 
 
-def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Load the tensors of `optimizer_tensors`."""
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], *, path: Path) -> None:
+    """Load the tensors of `optimizer_tensors`; a UserError if they belong to other parameters. path: for the message.
+
+    A parameter that never had a gradient has no tensors.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    expected = {"momentum_buffer"} if isinstance(optimizer, torch.optim.SGD) else {"step", "exp_avg", "exp_avg_sq"}
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
-        number, name = key.split(".", 1)
+        number, _, name = key.partition(".")
+        if not (number.isascii() and number.isdigit()) or int(number[:9]) >= len(parameters) or name not in expected:
+            raise UserError(f"{path}: damaged: '{shortened(key, quotes=False)}' is no tensor of this run's optimiser")
+        shape = torch.Size() if name == "step" else parameters[int(number)].shape
+        if value.shape != shape or not value.is_floating_point():
+            found, wanted = f"{value.dtype} {list(value.shape)}", f"floating point {list(shape)}"
+            raise UserError(f"{path}: damaged: '{key}' of the optimiser is {found}, expected {wanted}")
         state.setdefault(int(number), {})[name] = value
+    partial = [number for number, found in state.items() if found.keys() != expected]
+    if partial:
+        missing = ", ".join(sorted(expected - state[partial[0]].keys()))
+        raise UserError(f"{path}: damaged: the optimiser's tensors of parameter {partial[0]} lack {missing}")
     whole = optimizer.state_dict()
     whole["state"] = state
     optimizer.load_state_dict(whole)
@@ -129,9 +145,11 @@ class MovingAverage:
         finally:
             self._fill(own)
 
-    def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Go on from the averages of a checkpoint."""
+    def restore(self, tensors: Mapping[str, Tensor], *, path: Path) -> None:
+        """Go on from the averages of a checkpoint; a UserError if they belong to other weights. path: of them."""
         for name, tensor in self.tensors.items():
+            if name not in tensors or tensors[name].shape != tensor.shape:
+                raise UserError(f"{path}: damaged: there is no moving average of {name}, or one of another shape")
             tensor.copy_(tensors[name])
 
     def _fill(self, tensors: Mapping[str, Tensor]) -> None:

@@ -204,12 +204,15 @@ class Trainer:
         """Load the state of a run from its newest checkpoint. damaged: the problem of each newer one."""
         folder = self.folder / CHECKPOINTS
         fill(self.network, checkpoint.weights, path=folder)
-        restore_optimizer(self.optimizer, checkpoint.optimizer)
+        restore_optimizer(self.optimizer, checkpoint.optimizer, path=folder)
         if self.average is not None:
-            self.average.restore(checkpoint.averages)
+            self.average.restore(checkpoint.averages, path=folder)
         self.feed.restore({name: tensor.to(self.bundle.device) for name, tensor in checkpoint.carried.items()})
-        torch.set_rng_state(checkpoint.random)
-        restore_random_state(self.bundle.device, checkpoint.random_device)
+        try:
+            torch.set_rng_state(checkpoint.random)
+            restore_random_state(self.bundle.device, checkpoint.random_device)
+        except (RuntimeError, TypeError) as error:
+            raise UserError(f"{folder}: damaged: no state of torch's random numbers: {error}") from None
         self.state = checkpoint.state
         if self.world.leads:
             self._check_files(damaged)

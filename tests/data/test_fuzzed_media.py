@@ -133,14 +133,17 @@ def read(kind: str, path: Path) -> None:
             call()
 
 
+def damaged(whole: list[bytes], draw: random.Random) -> bytes:
+    """One of these files with some changes."""
+    content = draw.choice(whole)
+    if content.endswith(b"PAR1") and draw.random() < 0.7:
+        return mutate_footer(content, draw)
+    return mutate_bytes(content, draw, others=whole)
+
+
 def fuzzed(kind: str, folder: Path, number: int, seed: int) -> Iterator[bytes]:
     whole, draw = list(files(kind, folder)), random.Random(seed)
-    for _ in range(number):
-        content = draw.choice(whole)
-        if content.endswith(b"PAR1") and draw.random() < 0.7:
-            yield mutate_footer(content, draw)
-        else:
-            yield mutate_bytes(content, draw, others=whole)
+    return (damaged(whole, draw) for _ in range(number))
 
 
 def files(kind: str, folder: Path) -> Iterator[bytes]:

@@ -279,30 +279,33 @@ def test_only_pieces_and_merges_are_taken_from_a_tokenizer(copy_of: Callable[[st
 # ---------------------------------------------------------------- mutated at random
 
 
+def mutate_file(path: Path, draw: random.Random) -> None:
+    """Change one file of a folder: settings where it holds some, otherwise bytes."""
+    if path.suffix == ".yaml" and draw.random() < 0.7:
+        changed = mutate_settings(yaml.safe_load(path.read_text("utf-8")), draw)
+        path.write_bytes(yaml.safe_dump(changed, sort_keys=False).encode("utf-8", "replace"))
+    elif path.suffix == ".json" and draw.random() < 0.7:
+        whole = mutate_settings({"whole": json.loads(path.read_text("utf-8"))}, draw)
+        path.write_text(json.dumps(whole.get("whole"), default=str, skipkeys=True), encoding="utf-8")
+    else:
+        path.write_bytes(mutate_bytes(path.read_bytes(), draw))
+
+
+def answers(kind: str, folder: Path) -> bool:
+    """Whether the model of a folder can be loaded and asked."""
+    given = {"vector": "1 2", "language": None}.get(kind, "one two")
+    how: dict[str, Any] = {"sample": True} if kind == "language" else {}
+    return survived(lambda: seq2see.load(folder).predict(given, **how))
+
+
 def load_mutated(copy_of: Callable[[str], Path], kinds: list[str], number: int, seed: int) -> int:
     """How many of so many folders with one mutated file still hold a model."""
     draw, sound = random.Random(seed), 0
     for _ in range(number):
         kind = draw.choice(kinds)
         folder = copy_of(kind)
-        path = draw.choice(sorted(path for path in folder.iterdir() if path.is_file()))
-        if path.suffix == ".yaml" and draw.random() < 0.7:
-            changed = mutate_settings(yaml.safe_load(path.read_text("utf-8")), draw)
-            path.write_bytes(yaml.safe_dump(changed, sort_keys=False).encode("utf-8", "replace"))
-        elif path.suffix == ".json" and draw.random() < 0.7:
-            whole = mutate_settings({"whole": json.loads(path.read_text("utf-8"))}, draw)
-            path.write_text(json.dumps(whole.get("whole"), default=str, skipkeys=True), encoding="utf-8")
-        else:
-            path.write_bytes(mutate_bytes(path.read_bytes(), draw))
-
-        def ask(kind: str = kind, folder: Path = folder) -> None:
-            model = seq2see.load(folder)
-            model.predict(
-                {"vector": "1 2", "language": None}.get(kind, "one two"),
-                **({"sample": True} if kind == "language" else {}),
-            )
-
-        sound += survived(ask)
+        mutate_file(draw.choice(sorted(path for path in folder.iterdir() if path.is_file())), draw)
+        sound += answers(kind, folder)
     return sound
 
 

@@ -225,23 +225,34 @@ def test_what_is_no_file_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 # ---------------------------------------------------------------- mutated at random
 
 
+def known_recipes() -> list[dict[str, Any]]:
+    """What is mutated: every shipped recipe, and a short one."""
+    return [load_recipe(name).to_dict() for name in shipped()] + [{"inputs": {"source": {}}, "encoder": {"size": 8}}]
+
+
+def read_text(path: Path, settings: dict[str, Any], draw: random.Random) -> bool:
+    """Whether a recipe is still sound after changes of its text."""
+    text = yaml.safe_dump(settings, sort_keys=False)
+    path.write_bytes(mutate_bytes(text.encode("utf-8"), draw))
+    return survived(lambda: load_recipe(path))
+
+
+def read_settings(settings: dict[str, Any], draw: random.Random) -> bool:
+    """Whether a recipe is still sound after changes of its values and keys."""
+    changed = mutate_settings(settings, draw)
+    value = draw.choice(["none", "[]", "{}", "5", "-1", "null", "{kind: []}", "!!float a", "text", "1e99", ".nan"])
+    key = draw.choice(["encoder", "decoder", "inputs", "output", "attention", "training.seed", "inputs.source"])
+    overrides = [f"{key}={value}"] if draw.random() < 0.3 else []
+    return survived(lambda: load_recipe(changed, overrides=overrides))
+
+
 def read_mutated(folder: Path, number: int, seed: int) -> int:
     """How many of so many mutated recipes are still sound."""
-    draw = random.Random(seed)
-    known = [load_recipe(name).to_dict() for name in shipped()] + [{"inputs": {"source": {}}, "encoder": {"size": 8}}]
-    path, sound = folder / "mutated.yaml", 0
+    draw, known, sound = random.Random(seed), known_recipes(), 0
     for _ in range(number):
         settings = draw.choice(known)
-        if draw.random() < 0.3:
-            text = yaml.safe_dump(settings, sort_keys=False)
-            path.write_bytes(mutate_bytes(text.encode("utf-8"), draw))
-            sound += survived(lambda: load_recipe(path))
-            continue
-        changed = mutate_settings(settings, draw)
-        value = draw.choice(["none", "[]", "{}", "5", "-1", "null", "{kind: []}", "!!float a", "text", "1e99", ".nan"])
-        key = draw.choice(["encoder", "decoder", "inputs", "output", "attention", "training.seed", "inputs.source"])
-        overrides = [f"{key}={value}"] if draw.random() < 0.3 else []
-        sound += survived(lambda changed=changed, overrides=overrides: load_recipe(changed, overrides=overrides))  # type: ignore[misc]
+        as_text = draw.random() < 0.3
+        sound += read_text(folder / "mutated.yaml", settings, draw) if as_text else read_settings(settings, draw)
     return sound
 
 
@@ -273,3 +284,10 @@ def test_an_override_of_a_kind_meets_a_decoder_that_is_none(decoder: object) -> 
         load_recipe(
             {"inputs": {"source": {}}, "output": {"kind": "label"}, "decoder": decoder}, overrides=["output.kind=text"]
         )
+
+
+def test_an_encoder_whose_kind_is_a_group_beside_an_unknown_key() -> None:
+    """Found by `make fuzz`: the hint about encoders of inputs looked the group up in a dict."""
+    message = refused({"inputs": {"source": {}}}, "encoder.sizes=8", "inputs.source.encoder.kind.a=250")
+    assert "encoder.sizes" in message
+    assert "inputs.source.encoder.kind" in message

@@ -260,32 +260,32 @@ def seeds(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield suffix, path.read_bytes()
 
 
+def read_one(folder: Path, known: list[tuple[str, bytes]], draw: random.Random) -> bool:
+    """Whether a mutated table can still be read. known: suffixes and files to mutate."""
+    suffix, content = draw.choices(known, [1 if "parquet" in suffix else 5 for suffix, _ in known])[0]
+    inside = suffix.endswith(".gz") and draw.random() < 0.6
+    changed = gzip.compress(mutate_bytes(gzip.decompress(content), draw), 1) if inside else mutate_bytes(content, draw)
+    path = folder / f"mutated.{suffix}"
+    path.write_bytes(changed)
+    data = DataSettings(
+        encoding=draw.choice(ENCODINGS),
+        on_error=draw.choice(["stop", "skip"]),
+        quoting=draw.choice([None, None, True, False]),
+    )
+
+    def whole() -> None:
+        recipe = load_recipe({"inputs": {"source": {}}})
+        table, columns = open_table(recipe.model_copy(update={"data": data}), path, None)
+        rows = list(columns.rows(table))
+        write(folder / "again.tsv", rows, list(rows[0]))
+
+    return survived(whole)
+
+
 def read_mutated(folder: Path, number: int, seed: int) -> int:
     """How many of so many mutated tables can still be read."""
     draw, known = random.Random(seed), list(seeds(folder))
-    recipe = load_recipe({"inputs": {"source": {}}})
-    sound = 0
-    for _ in range(number):
-        suffix, content = draw.choices(known, [1 if "parquet" in suffix else 5 for suffix, _ in known])[0]
-        inside = suffix.endswith(".gz") and draw.random() < 0.6
-        changed = (
-            gzip.compress(mutate_bytes(gzip.decompress(content), draw), 1) if inside else mutate_bytes(content, draw)
-        )
-        path = folder / f"mutated.{suffix}"
-        path.write_bytes(changed)
-        data = DataSettings(
-            encoding=draw.choice(ENCODINGS),
-            on_error=draw.choice(["stop", "skip"]),
-            quoting=draw.choice([None, None, True, False]),
-        )
-
-        def whole(path: Path = path, data: DataSettings = data) -> None:
-            table, columns = open_table(recipe.model_copy(update={"data": data}), path, None)
-            rows = list(columns.rows(table))
-            write(folder / "again.tsv", rows, list(rows[0]))
-
-        sound += survived(whole)
-    return sound
+    return sum(read_one(folder, known, draw) for _ in range(number))
 
 
 def test_mutated_tables(tmp_path: Path) -> None:

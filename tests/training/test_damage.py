@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import resource
 import shutil
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from safetensors import safe_open
 from safetensors.torch import save
@@ -302,3 +304,33 @@ def test_a_checkpoint_is_read_once_when_a_run_goes_on(folder: Path, monkeypatch:
     monkeypatch.setattr(checkpoints, "read_tensors", counted)
     run(ROWS, None, folder, resume=True, updates=21)
     assert [path.name for path in read] == ["update-000000020.safetensors"]
+
+
+BAD_PARTS: dict[str, tuple[dict[str, Tensor | None], dict[str, object]]] = {
+    "half of a parameter's optimiser state": ({"optimizer/0.exp_avg_sq": None}, {}),
+    "optimiser tensors of another shape": ({"optimizer/0.exp_avg": torch.zeros(1)}, {}),
+    "optimiser tensors of no parameter": ({"optimizer/9999.step": torch.zeros(())}, {}),
+    "optimiser tensors without a number": ({"optimizer/x": torch.zeros(())}, {}),
+    "a random state that is none": ({"random": torch.zeros(3)}, {}),
+    "updates that are a text": ({}, {"updates": "many"}),
+    "updates below 0": ({}, {"updates": -1}),
+    "a best that is a list": ({}, {"best": [1]}),
+    "kept weights that are no pairs": ({}, {"kept": [[1.0]]}),
+    "an unknown number": ({}, {"unknown": 1}),
+}
+
+
+@pytest.mark.parametrize(("tensors", "state"), BAD_PARTS.values(), ids=BAD_PARTS)
+def test_parts_of_a_checkpoint_under_a_checksum_that_fits(
+    folder: Path, tensors: dict[str, Tensor | None], state: dict[str, object]
+) -> None:
+    """`make fuzz` found the first of these, which ended in a KeyError at the first update."""
+    newest, *others = checkpoints.checkpoint_paths(folder / "checkpoints")
+    for path in others:
+        path.unlink()
+    with safe_open(newest, framework="pt") as file:
+        stored = json.loads(file.metadata()[checkpoints.STATE_KEY])
+    whole = {name: value for name, value in {**read_tensors(newest), **tensors}.items() if value is not None}
+    disk.write_tensors(newest, whole, metadata={checkpoints.STATE_KEY: json.dumps(stored | state)})
+    with pytest.raises(UserError, match=r"checkpoints.*(damaged|not a checkpoint)"):
+        seq2see.train(None, out=folder, resume=True, overrides=["training.updates=21"], listeners=[])
