@@ -46,6 +46,11 @@ COMBINATIONS = [
     Refused({"output": {"kind": "label"}}, {"inputs": "missing-input"}, "label"),
     Refused({**ONE, "data": {"stream": True}}, {"data.stream": "stream"}, "inputs false"),
     Refused(
+        {**ONE, "training": {"deterministic": True, "minutes": 3, "threads": 2, "precision": "auto"}},
+        {f"training.{key}": "deterministic" for key in ("minutes", "threads", "precision")},
+        "clock threads processor epochs float32",
+    ),
+    Refused(
         {**ONE, "encoder": {"embedding": {"kind": "pretrained"}}},
         {"encoder.embedding.path": "pretrained-path"},
         "pretrained file",
