@@ -183,7 +183,7 @@ class _Columns:
         if hasattr(batch, "column_names"):
             arrow = import_module("pyarrow")
             types = {str: arrow.string(), float: arrow.float64()}
-            batch = batch if whole else batch.take(kept)
+            batch = batch if whole else batch.take(arrow.array(kept, type=arrow.int64()))
             for name, (values, kind) in added.items():
                 batch = batch.append_column(name, arrow.array(values, type=types[kind]))
             return batch

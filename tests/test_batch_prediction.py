@@ -137,6 +137,9 @@ def test_bad_rows_stop_or_are_left_out(model: Path) -> None:
     assert list(left["prediction"]) == list(BatchPredictor(model)(arrays(["abcd", "feed"]))["prediction"])
     with pytest.warns(seq2see.errors.Notice, match="1 bad row skipped"):
         assert len(BatchPredictor(model, on_error="skip")(arrays(lists[1:2], id=[1]))["prediction"]) == 0
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow (extra parquet) is not installed")
+    with pytest.warns(seq2see.errors.Notice, match="1 bad row skipped"):
+        assert BatchPredictor(model, on_error="skip")(pyarrow.table({"word": [["no", "text"]]})).num_rows == 0
 
 
 def test_columns_are_found_by_name_or_as_given(model: Path) -> None:

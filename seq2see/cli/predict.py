@@ -30,7 +30,7 @@ from seq2see.cli.parser import (
     print_json,
     say,
 )
-from seq2see.errors import UserError, counted
+from seq2see.errors import UserError, counted, processes
 from seq2see.pipeline.prediction_columns import PredictionColumns, answer_of, names_of
 from seq2see.progress import Meter
 
@@ -113,6 +113,11 @@ def run(args: Arguments) -> None:
 
 
 def _predict_one(args: Arguments) -> None:
+    if processes() > 1:
+        raise UserError(
+            f"one input or table is not shared out over {processes()} processes of torchrun; give --file several "
+            "tables and --to DIR/"
+        )
     """Predict inputs that are not several tables, and write or print what was asked for."""
     to = None if args.to is None else Path(args.to)
     from seq2see.pipeline.inputs import Notices

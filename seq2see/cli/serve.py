@@ -246,13 +246,13 @@ def _serve(
             stack.callback(log.close)
         metrics = ServerMetrics(telemetry)
         loader = ModelLoader(serving.models, limits, metrics, files=serving.files)
+        board = buckets = None
+        if place is not None:  # before models are loaded: what is announced meanwhile is loaded again
+            board = ReloadBoard(place.folder / RELOADS, len(loader.folders), place.index, place.count)
         repository = loader.load_all()
         for served in repository:
             if served.outside and (place is None or place.index == 0):
                 say(_hidden_examples(served.name, served.outside[0].parent))
-        board = buckets = None
-        if place is not None:
-            board = ReloadBoard(place.folder / RELOADS, len(loader.folders), place.index, place.count)
         if options.rate:
             buckets = TokenBuckets(options.rate, path=None if place is None else place.folder / BUCKETS)
             stack.callback(buckets.close)

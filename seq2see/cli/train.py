@@ -64,6 +64,7 @@ def arguments(parser: Parser) -> None:
 
 def run(args: Arguments) -> None:
     if args.replay:
+        _check_replay(args)
         _replay(Path(args.recipe) if args.out is None else args.out, as_json=args.json)
         return
     _check(args)
@@ -134,6 +135,17 @@ def _check(args: Arguments) -> None:
             )
     elif args.data is None:
         raise UserError(f"no data: give --data, for example: {program()} train {args.recipe} --data pairs.tsv")
+
+
+def _check_replay(args: Arguments) -> None:
+    """Refuse options that have no effect: a replayed update is as it was."""
+    names = ("data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start")
+    switches = ("resume", "overwrite", "studio")
+    useless = [name for name in names if getattr(args, name, None)] + [name for name in switches if getattr(args, name)]
+    if useless:
+        spelled = {"start": "from", "changes": "set"}
+        options = ", ".join(f"--{spelled.get(name, name)}" for name in useless)
+        raise UserError(f"{options}: cannot be used with --replay, which computes an update of a run as it was")
 
 
 def _folder(args: Arguments) -> Path:

@@ -163,13 +163,13 @@ class TableCache:
             "fields": digest_fields(stored.fields),
         }
         write_bytes(folder / ROWS, json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        (folder / PROCESS).unlink(missing_ok=True)
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != PROCESS)
         sizes = {path: path.stat().st_size for path in files}
         manifest: dict[str, list[object]] = {
             str(path.relative_to(folder)): [sizes[path], digest] for path, digest in _digests(files)
         }
         write_bytes(folder / MANIFEST, json.dumps(manifest).encode())
+        (folder / PROCESS).unlink(missing_ok=True)
         if not self._is_made_of(manifest):  # what another process has completed meanwhile is as good, and in use
             shutil.rmtree(self.folder, ignore_errors=True)
         try:

@@ -25,11 +25,13 @@ from typing import Any, Protocol
 
 from seq2see.errors import UserError
 from seq2see.studio.server import has_terminal
+from seq2see.threads import cores
 
 LOG = logging.getLogger("seq2see.studio")
 STEADY = 30.0
 """Seconds after which a worker that dies is replaced at once; before, later each time."""
 LONGEST_PAUSE = 30.0
+WORKERS_PER_CORE = 4
 SPARE = 15.0
 """Seconds beyond those for draining, after which workers that do not end are killed."""
 
@@ -147,6 +149,8 @@ class Supervisor:
                 self._read_signals(wake)
             elif source in starting:
                 index = starting[source]
+                if index not in self._workers:  # it has died as well, which was seen first
+                    continue
                 kind, message = self._report(index)
                 if kind == "ready":
                     LOG.info("worker %d serves again", index)
@@ -229,6 +233,7 @@ class Supervisor:
 
 def _work_in_process(work: Work, place: WorkerPlace, listening: socket.socket, reports: Connection) -> None:
     """The beginning of a worker's process."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # models are loaded just now; later the reloader takes it
     os.setpgid(0, 0)  # Ctrl-C reaches the supervisor alone, which passes it on
     threading.Thread(target=_end_with_parent, name="seq2see-parent", daemon=True).start()
 
@@ -255,9 +260,12 @@ def _end_with_parent() -> None:
 
 
 def check_workers(count: int) -> None:
-    """Refuse a number of workers that cannot be."""
-    if count < 1:
-        raise UserError(f"--workers must be above 0, got {count}")
+    """Refuse a number of workers that cannot be, or that the machine has no cores for."""
+    most = WORKERS_PER_CORE * cores()
+    if not 1 <= count <= most:
+        raise UserError(
+            f"--workers {count}: each holds all models; allowed: 1 to {most}, {WORKERS_PER_CORE} for each core"
+        )
     if count > 1 and not hasattr(signal, "SIGHUP"):
         raise UserError(f"--workers {count}: allowed: 1 on this system, which has no signals for several")
 

@@ -326,7 +326,11 @@ def _cached(
     try:
         folder = cache.begin()
     except OSError as error:
-        raise unwritable(cache.root, error) from None
+        notes.append(
+            f"{cache.root}: cannot be written ({error.strerror or error}), so the encoded rows are held in memory and "
+            "not kept for the next run; the variable SEQ2SEE_CACHE names another folder"
+        )
+        return _encode(recipe, rows, columns, split=split, fields=fields), notes
     try:
         with closing(ReadingProgress(size)) as progress:
             stored = _encode(recipe, rows, columns, split=split, fields=fields, folder=folder, progress=progress)

@@ -153,9 +153,10 @@ class Trainer:
             while not self.state.finished and not self._stops(stop):
                 self._step()
             self.checkpoint()
-            if stop:
+            stopped = self._stops(stop)  # all processes decide the same, also where the run has just ended
+            if stopped:
                 self._stop()
-        if stop:
+        if stopped:
             raise stop.exception()
         self._finish()
 
@@ -163,8 +164,10 @@ class Trainer:
         """Whether a signal has asked any process to stop."""
         number = stop.number if stop else None
         asked = self.world.sums([float(number == signal_number) for signal_number in STOPPING])
-        stop.number = next((number for number, count in zip(STOPPING, asked, strict=True) if count), None)
-        return stop.number is not None
+        agreed = next((number for number, count in zip(STOPPING, asked, strict=True) if count), None)
+        if agreed is not None:  # a signal that came meanwhile counts the next time
+            stop.number = agreed
+        return agreed is not None
 
     def checkpoint(self) -> None:
         """Write a checkpoint, and remove weights that are no longer kept. Several processes have the same weights

@@ -43,6 +43,17 @@ def shards(tmp_path: Path) -> Path:
     return folder
 
 
+def test_one_table_is_not_shared_out(
+    call: Call, speller: Path, shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    done = call("predict", speller, "--file", shards / "a.tsv", "--to", tmp_path / "out.tsv")
+    assert done.code == 2
+    assert "2 processes" in done.err
+    assert not (tmp_path / "out.tsv").exists()
+
+
 @pytest.fixture
 def predict(call: Call, speller: Path, shards: Path, tmp_path: Path) -> Call:
     """Predict these shards into the folder `out`."""

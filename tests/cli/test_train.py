@@ -100,3 +100,9 @@ def test_data_sets_are_found_by_name(
     wrong = call("train", spelling, "--data", "wrods", "--out", tmp_path / "other")
     assert wrong.code == 2
     assert "did you mean 'words'" in wrong.err
+
+
+def test_a_replay_takes_no_setting_of_a_run(call: Call, tmp_path: Path) -> None:
+    done = call("train", tmp_path, "--replay", "--set", "training.precision=float32", "--resume")
+    assert done.code == 2
+    assert "--set, --resume" in done.err

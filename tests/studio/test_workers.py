@@ -18,7 +18,8 @@ import pytest
 from seq2see.errors import UserError
 from seq2see.studio.clients import FREE_BURST
 from seq2see.studio.limits import Limits
-from seq2see.studio.workers import Supervisor, WorkerPlace
+from seq2see.studio.workers import WORKERS_PER_CORE, Supervisor, WorkerPlace, check_workers
+from seq2see.threads import cores
 from tests.studio.test_process import serving
 
 TOKEN = "a-long-enough-token"
@@ -30,6 +31,13 @@ def test_what_is_shared_is_divided_and_the_rest_is_not() -> None:
     assert (each.queue_size, each.connections, each.decoded_bytes) == (256, 128, 125_000_000)
     assert (each.body_bytes, each.timeout, each.request_work) == (25_000_000, 60.0, 200_000)
     assert each.decoders == 1, "no worker goes without"
+
+
+@pytest.mark.parametrize("count", [0, -1, 1000])
+def test_no_more_workers_than_the_machine_has_cores_for(count: int) -> None:
+    check_workers(WORKERS_PER_CORE * cores())
+    with pytest.raises(UserError, match=rf"--workers {count}: .*allowed: 1 to {WORKERS_PER_CORE * cores()}"):
+        check_workers(count)
 
 
 def workers_of(server: subprocess.Popen[str]) -> list[int]:

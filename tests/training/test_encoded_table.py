@@ -306,6 +306,18 @@ def test_old_entries_and_those_of_killed_runs_are_removed(
     assert len([*cached.iterdir()]) == 2
 
 
+def test_a_table_is_trained_on_where_nothing_can_be_kept(
+    tmp_path: Path, cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tsv(tmp_path / "table.tsv", pairs())
+    plain = by_rows(monkeypatch, WORDS, table)
+    cached.parent.write_text("a file, where a folder should be")
+    corpus = read_corpus(load_recipe(WORDS), table)
+    (note,) = [note for note in corpus.notes if str(cached) in note]
+    assert "SEQ2SEE_CACHE" in note
+    assert without_cache_notes(corpus) == plain
+
+
 def test_an_entry_that_is_whole_is_not_replaced(tmp_path: Path, cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes encode a table at once: the one that is later must not take the files from under the other."""
     table = tsv(tmp_path / "table.tsv", pairs())
