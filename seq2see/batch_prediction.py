@@ -60,6 +60,12 @@ class BatchPredictor:
         n_best: int = 1,
         **options: Any,
     ):
+        if isinstance(columns, str):
+            raise UserError(f"columns: expected a list of names, got the text '{columns}'")
+        if threads is not None and (type(threads) is not int or threads < 1):
+            raise UserError(f"threads: expected a whole number of at least 1 or None, got {threads!r}")
+        if on_error not in (None, "skip", "stop"):
+            raise UserError(f"on_error: expected skip, stop or None, got {on_error!r}")
         self.folder = _absolute(model)
         self.columns = None if columns is None else list(columns)
         self.threads = threads

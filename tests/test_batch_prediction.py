@@ -179,6 +179,19 @@ def test_options_are_checked(model: Path, options: dict[str, Any], said: str) ->
         BatchPredictor(model, **options)(arrays(["abcd"]))
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"threads": 0}, "threads: .*0"),
+        ({"columns": "word"}, "columns: .*'word'"),
+        ({"on_error": "no"}, "on_error: .*no"),
+    ],
+)
+def test_what_needs_no_model_is_checked_at_once(model: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        BatchPredictor(model, **options)
+
+
 def test_what_is_sent_to_workers_is_the_path_and_the_options(
     model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -115,6 +115,8 @@ def shards_for(file: Path, to: Path, tell: Callable[[str], None]) -> list[Path]:
             f"--file {file}: tables keep their names in {to}, and these have the same: {listing(map(str, twice), 4)}"
         )
     for shard in shards:
+        if shard.suffix == ".zst":
+            raise UserError(f"{shard}: predictions are written as the table is, and .zst is only read; allowed: .gz")
         if shard.is_dir() or format_of(shard).one_column:
             kind = "a dataset folder" if shard.is_dir() else f"a {shard.suffix} file"
             raise UserError(f"{shard}: {kind} cannot hold predictions as columns; give .tsv, .csv, .jsonl or .parquet")

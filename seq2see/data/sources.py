@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from seq2see.errors import UserError, imported, nearest
 from seq2see.files import SURROGATES
@@ -48,6 +48,8 @@ MAX_NAME = 1_000
 
 
 PACKED = (".gz", ".zst")
+_PACKED_PIECE = 1 << 10
+"""Bytes of a Zstandard file that are unpacked at once: to 50 MB at the most."""
 """Suffixes of compressed tables."""
 MAX_WINDOW = 1 << 27
 """Bytes of memory that unpacking Zstandard may take."""
@@ -98,8 +100,8 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             library = imported("zstandard", extra="zstd")
             damaged = (library.ZstdError,)
             unpacker = library.ZstdDecompressor(max_window_size=MAX_WINDOW)
-            with path.open("rb") as packed, unpacker.stream_reader(packed, read_across_frames=True) as stream:
-                yield cast(BinaryIO, io.BufferedReader(stream, _BLOCK))
+            with path.open("rb") as packed:
+                yield cast(BinaryIO, io.BufferedReader(_ZstdFile(path, packed, unpacker), _BLOCK))
         else:
             with path.open("rb") as file:
                 yield file
@@ -113,6 +115,36 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path}: permission denied") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+class _ZstdFile(io.RawIOBase):
+    """The unpacked bytes of a Zstandard file of one frame or several; a UserError where it ends inside a frame, which
+    the library's own reader takes for the end of the file."""
+
+    def __init__(self, path: Path, packed: BinaryIO, unpacker: Any):
+        self._path, self._packed, self._unpacker = path, packed, unpacker
+        self._frame: Any = None
+        self._ahead, self._content = b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._content:
+            piece = self._ahead or self._packed.read(_PACKED_PIECE)
+            self._ahead = b""
+            if not piece:
+                if self._frame is not None:
+                    raise UserError(f"{self._path}: the Zstandard file is cut short")
+                return 0
+            if self._frame is None:
+                self._frame = self._unpacker.decompressobj()
+            self._content = memoryview(self._frame.decompress(piece))
+            if self._frame.eof:
+                self._ahead, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._content))
+        buffer[:size], self._content = self._content[:size], self._content[size:]
+        return size
 
 
 def read_lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:

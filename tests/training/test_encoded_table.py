@@ -394,6 +394,16 @@ def test_errors_name_the_file_of_several(tmp_path: Path) -> None:
         read_corpus(load_recipe(WORDS), folder / "*.jsonl")
 
 
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_a_zstandard_file_that_is_cut_short_is_refused(share: float, tmp_path: Path) -> None:
+    rows = "".join(f"{number}-{number * 7919 % 1009}\tb\n" for number in range(3000))
+    packed = zstandard.compress(f"source\ttarget\n{rows}".encode())
+    path = tmp_path / "table.tsv.zst"
+    path.write_bytes(packed + packed[: int(len(packed) * share)])
+    with pytest.raises(UserError, match=r"table\.tsv\.zst: the Zstandard file is cut short"):
+        read_corpus(load_recipe(WORDS), path)
+
+
 def test_a_damaged_zstandard_file_and_a_missing_package_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
