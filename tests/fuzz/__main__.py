@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
+import logging
 import os
 import re
 import resource
@@ -65,6 +66,7 @@ def main() -> int:
     parser.add_argument("--chunk", type=int, help="only this chunk of a target, to repeat a failure")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    logging.getLogger("seq2see.studio").setLevel(logging.CRITICAL)
     targets = {name: target for name, target in TARGETS.items() if not options.target or name in options.target}
     total = sum(target.share for target in targets.values())
     results = []

@@ -6,8 +6,8 @@ import asyncio
 import base64
 import copy
 import json
-import logging
 import random
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,7 +22,7 @@ from seq2see.files import parse_json
 from seq2see.studio.app import create_app
 from seq2see.studio.limits import Limits
 from seq2see.studio.metrics import ServerMetrics
-from seq2see.studio.model_repository import load_models
+from seq2see.studio.model_repository import ModelRepository, load_models
 from tests.hostile.models import make_model, write_rows
 from tests.hostile.mutations import TEXTS, mutate_bytes, mutate_settings
 
@@ -117,7 +117,6 @@ def requests(
     folders = [image_model(folder) if kind == "image" else make_model(kind, table) for kind in kinds]
     repository = load_models([str(path) for path in folders], LIMITS, metrics, files=[folder])
     app, runner = create_app(repository, LIMITS, metrics), asyncio.Runner()
-    logging.getLogger("seq2see.studio").setLevel(logging.CRITICAL)
     bodies = [(route, _filled(body)) for route, body in BODIES]
 
     def check(draw: random.Random) -> bool:
@@ -129,7 +128,13 @@ def requests(
             parse_json(body.decode("utf-8"), halves=True)
         return status < 400
 
+    weakref.finalize(check, _close, repository, runner)
     return check
+
+
+def _close(repository: ModelRepository, runner: asyncio.Runner) -> None:
+    repository.close(1)
+    runner.close()
 
 
 def _filled(body: dict[str, Any]) -> dict[str, Any]:

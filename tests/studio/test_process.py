@@ -100,7 +100,7 @@ def test_what_is_asked_in_a_browser(address: str) -> None:
         (["{speller}", "--decode-memory", "0"], "--decode-memory must be above 0, got 0"),
         (["{speller}", "--decode-timeout", "-1"], "--decode-timeout must be above 0, got -1"),
         (["{speller}", "--decode-queue", "0"], "--decode-queue must be above 0, got 0"),
-        (["{speller}", "--workers", "0"], "--workers must be above 0, got 0"),
+        (["{speller}", "--workers", "0"], "--workers 0: each holds all models; allowed: 1 to"),
         (["{speller}", "--rate", "-1"], "--rate must be 0 or above, got -1"),
         (["{speller}", "--watch", "inf"], "--watch"),
         (["{speller}", "--drain-seconds", "-2"], "--drain-seconds must be 0 or above, got -2"),
