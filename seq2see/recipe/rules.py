@@ -309,6 +309,29 @@ def check_lengths(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("search.min_length", f"{least} is more than search.max_length {most}")
 
 
+@rule("language-model")
+def check_language_model(recipe: Recipe) -> Iterator[Problem]:
+    """A language model in search ranks outputs that answer inputs; its other settings need one."""
+    search, path, key = recipe.search, "search", "search.language_model"
+    if recipe.output.one_step:  # reported by the rule `output-settings`
+        return
+    if search.language_model in (None, "none"):
+        keys = ["language_model_weight", "language_model_internal", "language_model_use"]
+        yield from no_effect(search, path, keys, f"{key} is not given")
+        return
+    if not recipe.inputs:
+        message = "this is a language model itself, which another one would only water down; allowed: none"
+        yield Problem(key, message)
+    if search.language_model_use == "rescore":
+        at_once = "outputs are rescored as they are, not step by step"
+        yield from no_effect(search, path, ["language_model_internal"], at_once)
+        if search.beam == 1:
+            yield from no_effect(search, path, ["language_model_use"], "search.beam 1 finds one output to rank")
+    elif search.language_model_internal and recipe.copied_from is not None:
+        message = f"words that are copied come from {recipe.copied_from} alone (decoder.copy_from); allowed: 0"
+        yield Problem(f"{key}_internal", message)
+
+
 @rule("output-settings", stage="no-effect")
 def check_output(recipe: Recipe) -> Iterator[Problem]:
     """What an output has no use for: search, sampling, class weights, probabilities."""

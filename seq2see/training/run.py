@@ -33,6 +33,7 @@ from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.recipe import Recipe, notes
 from seq2see.recipe.schema import TrainingSettings, with_plugins
+from seq2see.search.options import NONE
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
     NONFINITE,
@@ -329,11 +330,12 @@ def seed_everything(seed: int) -> None:
 def dev_report(
     bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str], spread: Spread | None = None
 ) -> Report:
-    """Metrics and samples on the dev rows, by greedy search, which is enough to follow a run; perplexity under the
-    precision of training. spread: shares the work out between processes."""
+    """Metrics and samples on the dev rows, by greedy search without a language model, which is enough to follow a run;
+    perplexity under the precision of training. spread: shares the work out between processes."""
     settings = bundle.recipe.training
     text = not bundle.recipe.output.one_step
-    options = options_of(bundle.recipe, beam=1 if text else None)
+    greedy = {"beam": 1, "language_model": NONE} if text else {}
+    options = options_of(bundle.recipe, **greedy)
     evaluation = evaluate_model(
         [bundle],
         rows,
