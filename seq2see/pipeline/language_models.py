@@ -11,7 +11,7 @@ from seq2see.data.vocabulary import EOS, SOS, UNK
 from seq2see.errors import Notice, UserError, counted
 from seq2see.files import shortened
 from seq2see.modalities.text import TOKENS, TextField
-from seq2see.pipeline.bundle import WEIGHTS, Bundle
+from seq2see.pipeline.bundle import Bundle
 from seq2see.search import Hypothesis, ModelStepper, SearchOptions
 from seq2see.search.answers import AnswerWriter
 from seq2see.search.arpa import NgramModel
@@ -121,29 +121,19 @@ def _too_few(own: OutputLanguageModel) -> str:
 
 
 def language_model_of(bundle: Bundle, options: SearchOptions) -> SearchLanguageModel | None:
-    """The language model of a search, loaded once for each model that uses it, and again when it has changed."""
+    """The language model of a search, loaded once for each model that uses it."""
     path = options.language_model
     if path is None:
         return None
     output = bundle.fields.output
     if not isinstance(output, TextField):
         raise UserError(f"{KEY}: {path}: only a text has a language model")
-    changed = _changed(Path(path))
-    loaded: tuple[int, SearchLanguageModel] | None = bundle.language_models.get(path)
-    if loaded is None or loaded[0] != changed:
-        model = SearchLanguageModel.load(path, output, device=str(bundle.device))
+    model: SearchLanguageModel | None = bundle.language_models.get(path)
+    if model is None:
+        model = bundle.language_models[path] = SearchLanguageModel.load(path, output, device=str(bundle.device))
         _say_unknown(model, path)
-        loaded = bundle.language_models[path] = changed, model
-    loaded[1].check_use(options, path)
-    return loaded[1]
-
-
-def _changed(path: Path) -> int:
-    """When a language model was last written; 0: it is not there."""
-    try:
-        return (path / WEIGHTS if path.is_dir() else path).stat().st_mtime_ns
-    except OSError:
-        return 0
+    model.check_use(options, path)
+    return model
 
 
 def _say_unknown(model: SearchLanguageModel, path: str) -> None:

@@ -22,7 +22,7 @@ from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.fields import Row as ReadRow
 from seq2see.pipeline.language_models import SearchLanguageModel, language_model_of
 from seq2see.recipe import Recipe
-from seq2see.recipe.rules import check_language_model
+from seq2see.recipe.rules import check_language_model, check_language_model_settings
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, reconstruct, search
 from seq2see.search.answers import AnswerWriter, grid_names, looks_of
 from seq2see.search.options import LANGUAGE_MODEL, merged_options, plan_batches
@@ -89,7 +89,8 @@ def _check_language_model(recipe: Recipe, options: SearchOptions) -> None:
     """Refuse options that the rules of recipes would refuse as settings."""
     chosen = {name: getattr(options, name) for name in LANGUAGE_MODEL}
     searched = recipe.search.model_copy(update=chosen | {"beam": max(options.beam, options.n_best)})
-    problems = [str(problem) for problem in check_language_model(recipe.model_copy(update={"search": searched}))]
+    recipe = recipe.model_copy(update={"search": searched})
+    problems = [str(each) for each in (*check_language_model(recipe), *check_language_model_settings(recipe))]
     if problems:
         raise UserError("; ".join(problems))
 

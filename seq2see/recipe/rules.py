@@ -311,25 +311,30 @@ def check_lengths(recipe: Recipe) -> Iterator[Problem]:
 
 @rule("language-model")
 def check_language_model(recipe: Recipe) -> Iterator[Problem]:
-    """A language model in search ranks outputs that answer inputs; its other settings need one."""
-    search, path, key = recipe.search, "search", "search.language_model"
+    """A language model in search ranks outputs that answer inputs."""
+    search, key = recipe.search, "search.language_model"
+    if recipe.output.one_step or search.language_model in (None, "none"):
+        return
+    if not recipe.inputs:
+        yield Problem(key, "this is a language model itself, and its outputs answer no input; allowed: none")
+    if search.language_model_internal and recipe.copied_from is not None:
+        message = f"words that are copied come from {recipe.copied_from} alone (decoder.copy_from); allowed: 0"
+        yield Problem(f"{key}_internal", message)
+
+
+@rule("language-model-settings", stage="no-effect")
+def check_language_model_settings(recipe: Recipe) -> Iterator[Problem]:
+    search, key = recipe.search, "language_model"
     if recipe.output.one_step:  # reported by the rule `output-settings`
         return
     if search.language_model in (None, "none"):
-        keys = ["language_model_weight", "language_model_internal", "language_model_use"]
-        yield from no_effect(search, path, keys, f"{key} is not given")
-        return
-    if not recipe.inputs:
-        message = "this is a language model itself, which another one would only water down; allowed: none"
-        yield Problem(key, message)
-    if search.language_model_use == "rescore":
-        at_once = "outputs are rescored as they are, not step by step"
-        yield from no_effect(search, path, ["language_model_internal"], at_once)
+        keys = [f"{key}_weight", f"{key}_internal", f"{key}_use"]
+        yield from no_effect(search, "search", keys, "there is no search.language_model")
+    elif search.language_model_use == "rescore":
+        whole = "outputs are rescored as whole texts (search.language_model_use rescore)"
+        yield from no_effect(search, "search", [f"{key}_internal"], whole)
         if search.beam == 1:
-            yield from no_effect(search, path, ["language_model_use"], "search.beam 1 finds one output to rank")
-    elif search.language_model_internal and recipe.copied_from is not None:
-        message = f"words that are copied come from {recipe.copied_from} alone (decoder.copy_from); allowed: 0"
-        yield Problem(f"{key}_internal", message)
+            yield from no_effect(search, "search", [f"{key}_use"], "search.beam 1 finds one output, with none to rank")
 
 
 @rule("output-settings", stage="no-effect")
