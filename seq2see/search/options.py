@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -171,6 +172,8 @@ def merged_options(
     that there is none, whatever the model's settings say.
     """
     chosen = {name: value for name, value in overrides.items() if value is not None}
+    if "language_model" in chosen:
+        chosen["language_model"] = os.fspath(chosen["language_model"])
     if chosen.get("language_model", settings.get("language_model")) in (None, NONE):
         useless = [name for name in LANGUAGE_MODEL[1:] if name in chosen]
         if useless:
