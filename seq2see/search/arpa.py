@@ -80,13 +80,13 @@ class NgramModel:
 
     def _compute(self, context: tuple[int, ...]) -> Float[ndarray, " symbols"]:
         if not context:
-            log_probs = np.full(self.symbols, MISSING * math.log(10), dtype=np.float32)
-            log_probs[: len(self._log_probs[0])] = self._log_probs[0]
-            return log_probs
+            unigrams = np.full(self.symbols, MISSING * math.log(10), dtype=np.float32)
+            unigrams[: len(self._log_probs[0])] = self._log_probs[0]
+            return unigrams
         shorter, number = self._after(context[1:]), self._number(context)
         if number < 0:
             return shorter
-        log_probs = shorter + self._backoffs[len(context) - 1][number]
+        log_probs: ndarray = shorter + self._backoffs[len(context) - 1][number]
         vocabulary, keys = len(self._keys[0]), self._keys[len(context)]
         first, last = np.searchsorted(keys, [number * vocabulary, (number + 1) * vocabulary])
         log_probs[keys[first:last] - number * vocabulary] = self._log_probs[len(context)][first:last]
@@ -143,7 +143,9 @@ class _Reader:
         counts = self._header()
         words: list[str] = []
         ids: dict[str, int] = {}
-        keys, log_probs, backoffs = [], [], []
+        keys: list[ndarray] = []
+        log_probs: list[ndarray] = []
+        backoffs: list[ndarray] = []
         for order, count in enumerate(counts, start=1):
             self._expect(f"\\{order}-grams:")
             ngrams = np.empty((count, order), dtype=np.int64)

@@ -334,8 +334,7 @@ def dev_report(
     perplexity under the precision of training. spread: shares the work out between processes."""
     settings = bundle.recipe.training
     text = not bundle.recipe.output.one_step
-    greedy = {"beam": 1, "language_model": NONE} if text else {}
-    options = options_of(bundle.recipe, **greedy)
+    options = options_of(bundle.recipe, beam=1 if text else None, language_model=NONE if text else None)
     evaluation = evaluate_model(
         [bundle],
         rows,
