@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, overload
+from typing import Any, BinaryIO, overload
 
 import numpy as np
 import torch
@@ -191,7 +191,6 @@ def nest(flat: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[
 
 
 Rows = NDArray[np.int64]
-AnyRows = TypeVar("AnyRows", bound=NDArray[np.integer])
 POOL_BATCHES = 100
 ON_DISK_ROWS = 1 << 22
 """The order of more rows than this lies in a temporary file that is mapped, not in memory."""
@@ -272,10 +271,11 @@ class BatchPlan:
 
     def by_length(self) -> list[Rows]:
         """All rows, once each, longest first: for evaluation, where memory runs out early or never."""
-        rows, widths = self._sorted(np.arange(len(self.widths)))
+        order, widths = self._sorted(np.arange(len(self.widths)))
+        rows = order.astype(np.int64)
         return [rows[first:last] for first, last in pairwise([0, *self._ends(widths).tolist()])][::-1]
 
-    def _sorted(self, rows: AnyRows) -> tuple[AnyRows, NDArray[np.integer]]:
+    def _sorted(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         """Rows of similar lengths side by side, and their widths; ties keep their random order."""
         widths = np.take(self.widths, rows, axis=0)
         order = self._by_width(widths)

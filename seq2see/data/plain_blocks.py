@@ -102,7 +102,9 @@ class PlainBlock:
     def _integers(self, starts: Places) -> NDArray[np.uint64]:
         """Eight bytes from each of these places on."""
         words, shifts = starts >> 3, ((starts & 7) << 3).astype(np.uint64)
-        return (self._words[words] >> shifts) | (self._words[words + 1] << (np.uint64(63) - shifts) << np.uint64(1))
+        low = self._words[words] >> shifts
+        high = self._words[words + 1] << (np.uint64(63) - shifts) << np.uint64(1)
+        return np.asarray(low | high)
 
     def texts(self, starts: Places, stops: Places) -> list[str]:
         content = self._content
