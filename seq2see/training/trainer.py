@@ -273,9 +273,9 @@ class Trainer:
     def _update(self, batches: int) -> None:
         state, settings = self.state, self.settings
         share = self._share(batches)
-        rate = settings.learning_rate * rate_factor(settings, share) * state.rate
+        state.learning_rate = settings.learning_rate * rate_factor(settings, share) * state.rate
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = state.learning_rate
         before = _Before(torch.get_rng_state(), random_state(self.bundle.device), dict(state.objective))
         loss = self._gradient(share)
         limit = settings.clip if settings.clip else math.inf
@@ -400,7 +400,7 @@ class Trainer:
         self._tick()
         report = self.world.leader(self.evaluate(self.bundle))
         report.update, report.seconds = self.state.updates, round(self.state.seconds, 2)
-        report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
+        report.epoch, report.learning_rate = round(self._epochs(), 4), self.state.learning_rate
         return report
 
     def _value(self, report: Report) -> float:
