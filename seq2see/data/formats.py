@@ -38,7 +38,7 @@ class DataSettings(Settings):
     stream: bool = Field(False, description="whether a language model reads one contiguous text instead of rows")
     shuffle_rows: Count = Field(
         0,
-        description="rows of text that are held and shuffled at a time, read as training needs them: for tables too "
+        description="rows that are held and shuffled at a time, at least, read as training needs them: for tables too "
         "large to be encoded first; 0: all rows are encoded, and shuffled as a whole",
     )
 

@@ -105,7 +105,7 @@ class TableEncoder:
         self.table, self.resolution, self.columns = table, resolution, columns
         self._held_out = held_out
         self._sample = _HashSample()
-        self._numbers = [_PartNumbers() for _ in columns]
+        self._numbers = [PartNumbers() for _ in columns]
         self._spool = _Spool(folder, arrays=1 + 2 * len(columns))
         self._filled = [column.name for column in columns if column.needed]
         self.rows = 0
@@ -252,7 +252,7 @@ class _no_collection:  # noqa: N801 - used like a function
             gc.enable()
 
 
-class _PartNumbers:
+class PartNumbers:
     """The numbers of all parts of a column, in the order in which they are met, and how often each occurs."""
 
     def __init__(self) -> None:
@@ -295,7 +295,7 @@ class _Symbols:
     most: symbols of a value that are read, or that an output may have; 0: any number.
     """
 
-    def __init__(self, field: Field, numbers: _PartNumbers):
+    def __init__(self, field: Field, numbers: PartNumbers):
         self.most = field.settings.max_length if isinstance(field, TextField) else 0
         ids, sizes, counts = array("i"), array("i"), numbers.counts()
         for part in numbers.numbers:

@@ -261,9 +261,10 @@ def _read_windows(
     notes: list[str],
 ) -> Corpus:
     """The data of a run that reads rows as it needs them: vocabulary, dev rows and baselines are those of the first
-    window."""
+    window, labels those of the whole table."""
     table = rows.table
     stream = TableStream(table, rows.resolution, columns, rows=recipe.data.shuffle_rows)
+    labels = _count(stream, fields, rows)
     window = next(stream.windows())
     dev_rows: list[Mapping[str, str]] = list(dev()) if dev is not None else []
     names = list(recipe.inputs) or [OUTPUT]
@@ -283,17 +284,15 @@ def _read_windows(
             dev_rows = list(split.held)
         counts = encoder.counts()
         if fields is None:
-            fields = Fields.build(recipe, lambda: read_rows(split), parts=counts)
+            fields = Fields.build(recipe, lambda: read_rows(split), parts=counts | ({OUTPUT: labels} if labels else {}))
         threshold = split.threshold if split is not None else 0
         first, _ = encoder.encode(fields, threshold, None)
     if not len(first):
         raise UserError(f"{table.path}: no rows are left to train on among the first {window.rows:,}")
-    size = sum(len(piece.block.content or b"") for piece in window.pieces)
-    whole = sum(path.stat().st_size for path in table.files)
-    stream.use(fields, threshold, estimate=window.rows * max(whole // size, 1) if size else window.rows)
+    stream.use(fields, threshold)
     notes = [
         *notes,
-        f"rows are read as they are needed, shuffled among {recipe.data.shuffle_rows:,} at a time (data.shuffle_rows)",
+        f"rows are read as they are needed, shuffled among {window.rows:,} at a time (data.shuffle_rows)",
         f"the vocabulary is that of the first {window.rows:,} rows{', and so are the dev rows' if dev is None else ''}",
         *([split.note] if split is not None else []),
         *table.notes,
@@ -303,6 +302,23 @@ def _read_windows(
     baselines = _baselines(recipe, first, lambda: read_rows(split), outputs)
     unknown = TrainedRows(np.empty(0, np.uint64), np.empty(0, np.uint64), highest=0)
     return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes)
+
+
+def _count(stream: TableStream, fields: Fields | None, rows: _Reader) -> dict[str, int]:
+    """Count the rows and the labels of a whole table; one that an earlier model does not know is refused now, not when
+    training comes to its row."""
+    size = sum(path.stat().st_size for path in stream.table.files)
+    large = size >= CACHED_FROM
+    with closing(ReadingProgress(size)) as progress:
+        labels = stream.count(processes=cores() if large else 0, on_progress=progress)
+    if fields is not None:
+        try:
+            for label in labels:
+                fields.output.part_ids(label)
+        except UserError:  # the reading of single rows names its line
+            Dataset.build(fields, rows())
+            raise
+    return labels
 
 
 def _cached(

@@ -258,7 +258,7 @@ class Trainer:
         self._update(batches)
         state.update_seconds += time.perf_counter() - began
         state.index += 1
-        epoch_ended = state.index == batches
+        epoch_ended = state.index == self.feed.batches(state.epoch)  # known by now, where it was an estimate
         if epoch_ended:
             state.epoch, state.index = state.epoch + 1, 0
         self._tick()
