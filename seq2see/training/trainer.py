@@ -174,7 +174,7 @@ class Trainer:
         afterwards, should their processors round differently."""
         self.schedule.begin()
         self._tick()
-        self.world.alike(self.network)
+        self.world.broadcast_weights(self.network)
         carried = self.feed.carried()
         if self.world.leads:
             checkpoint = Checkpoint(
@@ -484,7 +484,7 @@ class Trainer:
         """Have all processes use the weights that the leader reads."""
         if self.world.leads:
             fill(self.network, read(), path=path)
-        self.world.alike(self.network)
+        self.world.broadcast_weights(self.network)
 
     def _try_average(self, best: Path) -> None:
         """Use the mean of the best weights if it is better than the best."""
