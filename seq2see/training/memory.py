@@ -122,7 +122,7 @@ def check_batch(bundle: Bundle, feed: Feed, processes: int = 1) -> str | None:
     processes: that share each batch. The memory of a few rows and of twice as many is measured, by updates without a
     step; each further row takes as much.
     """
-    if not isinstance(feed, RowFeed) or bundle.device.type != "cpu":
+    if not isinstance(feed, RowFeed) or not len(feed.data) or bundle.device.type != "cpu":
         return None
     limit, free = memory_limit(), free_memory()
     if limit is None or free is None:
