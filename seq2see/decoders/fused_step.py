@@ -122,7 +122,7 @@ class FusedSteps:
         if self._multiply_output is not None:
             read = self._multiply_output(output).add_(projected[:, gates:]).tanh_()
         else:
-            features = self._decoder.features_of(output, context, self._decoder.embedding(token), self._ready.dropped)
+            features = self._decoder.features_of(output, context, self._decoder.embedding(token))
             read = self._head.read_out(features, self._ready)
         return read, weights.flatten(0, 1)
 

@@ -141,7 +141,7 @@ class RecurrentDecoder(Decoder):
             ready, state, projected, forced=forced, generator=generator, product=ready.product
         )
         output = top_output(after.cells)
-        features = self.features_of(output, context.context if context else None, embedded, ready.dropped)
+        features = self._features(ready, output, context.context if context else None, embedded)
         layers = [LayerStep(cell[0]) for cell in after.cells]
         if self.looking:
             layers[-1].query = output if self.current else top_output(state.cells)
@@ -173,7 +173,7 @@ class RecurrentDecoder(Decoder):
             outputs.append(top_output(state.cells))
             looks.append(context.trimmed())  # type: ignore[union-attr]
         together = Context.stacked(looks)
-        features = self.features_of(stack(outputs), together.context, embedded, ready.dropped)
+        features = self._features(ready, stack(outputs), together.context, embedded)
         return Step(state, features, together.looks)
 
     def _teach_fused(
@@ -194,7 +194,7 @@ class RecurrentDecoder(Decoder):
         look = Look(done.contexts, done.weights, None, prepared.mask.shape[1])
         last = done.contexts[:, -1] if state.context is not None else None
         after = replace(state, cells=[done.state], position=state.position + projected.shape[1], context=last)
-        features = self.features_of(done.outputs, done.contexts, embedded, ready.dropped)
+        features = self._features(ready, done.outputs, done.contexts, embedded)
         return Step(after, features, {name: look})
 
     def _advance(
@@ -258,16 +258,18 @@ class RecurrentDecoder(Decoder):
             outputs, last = layer.run({"x": below}, before, ready.dropped)
             cells.append(last)
         context = self.looking.all_at_once(outputs, ready.looks, position=state.position) if self.looking else None
-        features = self.features_of(outputs, context.context if context else None, embedded, ready.dropped)
+        features = self._features(ready, outputs, context.context if context else None, embedded)
         after = replace(state, cells=cells, position=state.position + embedded.shape[1])
         return Step(after, features, context.looks if context else {})
 
-    def features_of(self, output: Tensor, context: Tensor | None, embedded: Tensor, dropped: SequenceDropout) -> Tensor:
-        """What the output layer sees: s_t, or [s_t; c_t; e(y_{t-1})]."""
+    def features_of(self, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
+        """What the output layer sees, before dropout: s_t, or [s_t; c_t; e(y_{t-1})]."""
         if not self.whole_output:
-            return self._dropout(output, dropped, "features")
-        parts = [output, embedded] if context is None else [output, context, embedded]
-        return self._dropout(torch.cat(parts, dim=-1), dropped, "features")
+            return output
+        return torch.cat([output, embedded] if context is None else [output, context, embedded], dim=-1)
+
+    def _features(self, ready: Ready, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
+        return self._dropout(self.features_of(output, context, embedded), ready.dropped, "features")
 
     def _dropout(self, x: Float[Tensor, "rows *steps size"], dropped: SequenceDropout, name: str) -> Tensor:
         return dropout(x, self.dropout, self.training, alike=dropped if self.variational else None, name=name)

@@ -62,8 +62,8 @@ def changed(
     """A clip of the same size, of about as many frames; most: frames of a clip that is slowed down."""
     pixels, times = clip.pixels, clip.times
     if settings.speed:
-        kept = sped_up(len(times), random.uniform(1 - settings.speed, 1 + settings.speed), most=most)
-        pixels, times = pixels[kept], times[kept]
+        played = sped_up(len(times), random.uniform(1 - settings.speed, 1 + settings.speed), most=most)
+        pixels, times = pixels[played], times[played]
     if settings.jitter:
         kept = jittered(len(times), settings.jitter, random)
         pixels, times = pixels[kept], times[kept]
