@@ -261,32 +261,37 @@ class SmoothNoise:
     """
 
     def __init__(self, high: int, wide: int, width: float, random: np.random.Generator):
-        rows, columns = (int(side / width) + REACH for side in (high, wide))
-        noise = random.standard_normal((columns, rows), dtype=np.float32)
-        self._lines = _spread(noise, wide, width).T
-        self._weights = _spread(np.eye(rows, dtype=np.float32), high, width)
+        points = [int(side / width) + REACH for side in (high, wide)]
+        noise = random.standard_normal((points[1], points[0]), dtype=np.float32)
+        self._first, self._weights = _bells(high, width)
+        first, weights = _bells(wide, width)
+        lines = weights[:, :1] * noise[first]
+        for point in range(1, REACH):
+            lines += weights[:, point, None] * noise[first + point]
+        self._lines = lines.T
 
     def rows(self, rows: slice) -> NDArray[np.float32]:
         """Those of some of the rows."""
-        return self._weights[rows] @ self._lines
+        first, weights = self._first[rows], self._weights[rows]
+        lines = self._lines[first[0] : first[-1] + REACH]
+        all_weights = np.zeros((len(first), len(lines)), dtype=np.float32)
+        all_weights[np.arange(len(first))[:, None], (first - first[0])[:, None] + np.arange(REACH)] = weights
+        return all_weights @ lines
 
 
 REACH = 8
 """Points of a grid that count at each place, those that are up to four deviations away."""
 
 
-def _spread(noise: NDArray[np.float32], number: int, width: float) -> NDArray[np.float32]:
-    """(points, size) -> (number, size): at each place the sum of the points around it, weighed by a Gaussian; the
-    squares of the weights sum to 1."""
+def _bells(number: int, width: float) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Of each place the number of the first point that counts, and the weights of all that do, whose squares sum to
+    1."""
     places = np.arange(number, dtype=np.float32) / np.float32(width)
     first = places.astype(np.int32)
     distance = (places - first)[:, None] - np.arange(-REACH // 2 + 1, REACH // 2 + 1, dtype=np.float32)
     weights = np.exp(-np.square(distance) / 2)
     weights /= np.sqrt(np.square(weights).sum(1, keepdims=True))
-    total = weights[:, :1] * noise[first]
-    for point in range(1, REACH):
-        total += weights[:, point, None] * noise[first + point]
-    return np.asarray(total)
+    return first, weights
 
 
 def thickened(pixels: Pixels, amount: float) -> Pixels:
