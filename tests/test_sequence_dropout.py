@@ -252,7 +252,7 @@ def test_the_common_decoder_stays_one_fused_loop() -> None:
     recipe = load_recipe({"inputs": {"source": {}}, "decoder": DROPPED["all"]})
     shown = answers_of(recipe).text()
     assert "fused" in shown
-    assert "decoder, U 0.3" in shown
+    assert "U of decoder 0.3" in shown
 
 
 # --- Symbols

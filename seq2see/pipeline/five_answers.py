@@ -271,20 +271,15 @@ def _dropouts(recipe: Recipe) -> dict[str, float | None]:
     return dropouts | _shares(recipe.decoder, "decoder") | _shares(symbols, "e(y)")
 
 
-KINDS = {
-    "dropout": "",
-    "recurrent_dropout": ", s_{t-1}",
-    "weight_drop": ", U",
-    "symbol_dropout": ", symbols read as <unk>",
-}
-"""Shares that are dropped, and what they are of, behind the part that has the key."""
+OF_PARTS = {"recurrent_dropout": "s_{t-1} of ", "weight_drop": "U of ", "symbol_dropout": "symbols of "}
+"""What is dropped of a part by these keys."""
 
 
 def _shares(settings: Settings | None, part: str) -> dict[str, float | None]:
     """{what: share} of all that a part drops."""
     same = " (the same at all steps)" if getattr(settings, "variational", False) else ""
-    ends = {key: same if key == "dropout" else end for key, end in KINDS.items()}
-    return {f"{part}{end}": getattr(settings, key, None) for key, end in ends.items()}
+    shares = {f"{what}{part}": getattr(settings, key, None) for key, what in OF_PARTS.items()}
+    return {f"{part}{same}": getattr(settings, "dropout", None), **shares}
 
 
 def _limits(settings: TrainingSettings) -> str:
