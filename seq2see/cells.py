@@ -20,7 +20,18 @@ from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.dropout import SequenceDropout
 from seq2see.errors import UserError
 from seq2see.registry import Problem, Registry
-from seq2see.settings.base import Layers, NameOf, NoSettings, Parts, Settings, Share, Size, first_line, no_effect
+from seq2see.settings.base import (
+    FittedDropout,
+    FittedSize,
+    Layers,
+    NameOf,
+    NoSettings,
+    Parts,
+    Settings,
+    Share,
+    first_line,
+    no_effect,
+)
 from seq2see.settings.plugins import arguments_of, part_registry
 from seq2see.symbols import Symbol, Symbols
 
@@ -40,9 +51,9 @@ class CellSettings(Settings):
 
     parts = {"cell": Parts(cells.settings)}
     cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="the recurrent cell")
-    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    size: FittedSize = Field(256, description="size of a state (of each direction, where there are two)")
     layers: Layers = Field(1, description="one above the other")
-    dropout: Share = Field(0.0, description="between layers and on the output of the last")
+    dropout: FittedDropout = Field(0.0, description="between layers and on the output of the last")
     variational: bool = Field(
         False,
         description="`dropout`, and that of the embedding, drops the same numbers at all steps of a sequence (locked "

@@ -12,7 +12,7 @@ from torch.nn.functional import embedding, one_hot
 
 from seq2see.data.vocabulary import SPECIALS, UNK
 from seq2see.dropout import SequenceDropout, dropout, replace_symbols
-from seq2see.settings.base import NoSettings, Parts, Settings, Share, Size
+from seq2see.settings.base import FittedDropout, FittedSize, NoSettings, Parts, Settings, Share, Size
 
 READ_BY_CELLS = 0.25
 """The least standard deviation of first embeddings that a recurrent encoder or decoder reads. Rows of length one have
@@ -23,7 +23,7 @@ numbers of 1 / 16 where there are 256 in a row: states begin close to zero, and 
 class LearnedSettings(Settings):
     """A learned embedding."""
 
-    size: Size = Field(128, description="numbers of each vector")
+    size: FittedSize = Field(128, description="numbers of each vector")
 
 
 class PretrainedSettings(Settings):
@@ -39,7 +39,7 @@ class EmbeddingSettings(Settings):
 
     parts = {"kind": Parts({"learned": LearnedSettings, "one-hot": NoSettings, "pretrained": PretrainedSettings})}
     kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
-    dropout: Share = Field(0.0, description="on the vectors")
+    dropout: FittedDropout = Field(0.0, description="on the vectors")
     symbol_dropout: Share = Field(
         0.0, description="share of symbols read as <unk> while training (word dropout); <sos> and <eos> are spared"
     )
