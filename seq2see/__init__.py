@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seq2see import attention, decoders, encoders, search
-    from seq2see.api import Model, compare, crossval, load, train
+    from seq2see.api import Model, compare, crossval, load, train, tune
     from seq2see.batch_prediction import BatchPredictor
     from seq2see.errors import UserError
     from seq2see.looks import Looks, Prediction
@@ -26,6 +26,7 @@ _MODULES = {
     "crossval": "seq2see.api",
     "load": "seq2see.api",
     "train": "seq2see.api",
+    "tune": "seq2see.api",
 }
 _PACKAGES = ("attention", "decoders", "encoders", "search")
 
@@ -44,6 +45,7 @@ __all__ = [
     "load",
     "search",
     "train",
+    "tune",
 ]
 
 

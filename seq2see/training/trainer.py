@@ -95,6 +95,20 @@ class Replay:
     parameters: dict[str, int]
 
 
+def selection_value(dev: Mapping[str, float], metric: str) -> float:
+    """The metric that selects the best model, signed so that higher is better; ties are broken by perplexity.
+
+    Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
+
+    >>> selection_value({"cer": 0.5}, "cer"), selection_value({"exact": float("nan")}, "exact")
+    (-0.5, -inf)
+    """
+    value = dev[metric] * (1 if higher_is_better(metric) else -1)
+    if math.isnan(value):
+        return -math.inf
+    return value + TIE_BREAKER / (1 + dev["perplexity"]) if "perplexity" in dev else value
+
+
 class Trainer:
     """Minimises the loss of a model over a feed of batches.
 
@@ -403,19 +417,9 @@ class Trainer:
         report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
         return report
 
-    def _value(self, report: Report) -> float:
-        """The leading metric, signed so that higher is better; ties are broken by perplexity.
-
-        Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
-        """
-        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
-        if math.isnan(value):
-            return -math.inf
-        return value + TIE_BREAKER / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
-
     def _keep_if_best(self, report: Report) -> None:
         state, settings = self.state, self.settings
-        value = self._value(report)
+        value = selection_value(report.dev, self.metric)
         report.best = state.best is None or value > state.best
         if report.best:
             state.best, state.best_update, state.stale = value, state.updates, 0
@@ -492,7 +496,7 @@ class Trainer:
         self._load(lambda: average_weights(folder, self.state.kept), folder)
         report = self._evaluated()
         report.averaged = number
-        report.best = self.state.best is None or self._value(report) >= self.state.best
+        report.best = self.state.best is None or selection_value(report.dev, self.metric) >= self.state.best
         if report.best:
             self._write_weights()
         self._write(report)  # last: a run that is killed after it does not make the mean again
