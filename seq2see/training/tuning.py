@@ -56,7 +56,7 @@ FULL_TRIALS = 10
 STEPS = 10
 """Shares of a trial's time at which it is compared with others: every tenth."""
 UNPRUNED_TRIALS, UNPRUNED_STEPS = 4, 2
-"""The first trials, and the first tenths of each, are never stopped early."""
+"""The first trials are never stopped early, others not before so many tenths of their time."""
 RANDOM_TRIALS = 5
 """Trials that are drawn at random before TPE has enough to go by."""
 MOST_UNTRAINED, MOST_FAILED = 50, 5
@@ -243,8 +243,8 @@ class _Pruned(Exception):
 
 
 class _Watch:
-    """Follows the run of a trial: tells Optuna the best score by each tenth of its time, and ends it where that is
-    behind the median of other trials by the same tenth."""
+    """Follows the run of a trial: tells Optuna the best score by each tenth of its time (that of the first report in
+    the tenth, or of the last one before it), and ends it where that is behind the median of other trials."""
 
     def __init__(self, trial: Any, settings: TrainingSettings):
         self.trial, self.settings = trial, settings
@@ -263,16 +263,18 @@ class _Watch:
     def on_report(self, report: Report, metric: str) -> None:
         self.trial.set_user_attr("seconds", self.seconds)  # what a killed trial has used of the budget
         share = share_done(self.settings, epochs=report.epoch, updates=report.update, seconds=report.seconds)
-        passed = min(math.ceil(share * STEPS) - 1, STEPS - 1)
-        known = math.isfinite(self.best) and passed > self.step
-        for step in range(self.step + 1, passed + 1) if known else ():
-            self.trial.report(self.best, step)
-        self.step = max(self.step, passed)
+        reached, before = min(int(share * STEPS + 1e-9), STEPS), self.best
+        self.updates = report.update
         value = selection_value(report.dev, metric)
         if value > self.best:
             self.best, self.dev = value, dict(report.dev)
-        self.updates = report.update
-        if known and share < 1 and self.trial.should_prune():
+        if reached <= self.step or not math.isfinite(self.best):
+            return
+        for step in range(self.step + 1, reached) if math.isfinite(before) else ():
+            self.trial.report(before, step)
+        self.trial.report(self.best, reached)
+        self.step = reached
+        if share < 1 and self.trial.should_prune():
             raise _Pruned
 
     def on_message(self, message: str) -> None:
