@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,13 +22,13 @@ from seq2see.evaluation.trials import State, Trial, Tuning, short_names
 from seq2see.files import MEBIBYTE, finite, read_json, unwritable, write_bytes
 from seq2see.locking import FolderInUse, lock_folder
 from seq2see.pipeline.evaluator import report_metrics
-from seq2see.recipe import Recipe, left_out, load_recipe
+from seq2see.recipe import Recipe, fit_recipe, left_out, load_recipe
 from seq2see.recipe.load import to_yaml
 from seq2see.recipe.messages import RecipeError
 from seq2see.recipe.schema import TrainingSettings, flatten
 from seq2see.training.checkpoints import CHECKPOINTS, Sources, sources_of, write_tables
 from seq2see.training.comparing import Forward, QuietProgress, check_folder, fingerprint
-from seq2see.training.dataset import open_table
+from seq2see.training.dataset import open_table, read_corpus
 from seq2see.training.distributed import check_command
 from seq2see.training.folds import read_folds
 from seq2see.training.optimizer import share_done
@@ -95,9 +96,8 @@ def tune(
     _check_options(minutes, trials)
     optuna = imported("optuna", extra="tune")
     base = load_recipe(recipe, overrides=overrides)
-    if space is None:
-        wanted = default_space(recipe, overrides)
-    else:
+    wanted: Space = {}
+    if space is not None:
         wanted, origin = read_space(space)
         check_space(recipe, wanted, overrides, origin=origin)
     folder = Path(out) if out is not None else Path("runs") / f"tune-{base.task}"
@@ -106,6 +106,9 @@ def tune(
     with progress_unless(listeners, QuietProgress) as followers, lock_folder(folder):
         begun = _check_begun(folder, resume)
         write_tables(tables)
+        fitted = _fit(base, sources) if "" in base.fitted.values() else None
+        wanted = wanted or default_space(recipe if fitted is None else fitted, overrides)
+        base = base if fitted is None else fitted
         share = min([minutes / (trials or FULL_TRIALS), *([base.training.minutes] if base.training.minutes else [])])
         start = {"run": fingerprint(base, sources), "space": _plain(wanted), "seed": seed, "share": share}
         start = _check_same(folder, start) if begun else _write_start(folder, start)
@@ -113,8 +116,8 @@ def tune(
         search = _Search(
             optuna=optuna,
             study=study,
-            recipe=recipe,
-            overrides=tuple(overrides),
+            recipe=recipe if fitted is None else fitted,
+            overrides=tuple(overrides) if fitted is None else (),
             space=wanted,
             sources=sources,
             folder=folder,
@@ -153,6 +156,13 @@ def _sources(
     tables = {train: folds.contents[train] + folds.contents[aside], fold.test: folds.contents[fold.test]}
     note = f"dev: the {counted(len(fold.group_of), 'row')} of '{by}' {', '.join(fold.groups)}, which are not trained on"
     return replace(fold.sources, dev=str(fold.test)), tables, [*folds.notes[:-1], note]
+
+
+def _fit(recipe: Recipe, sources: Sources) -> Recipe:
+    """The recipe with what was `auto` fitted to the table, so that trials vary what a run would have had."""
+    with tempfile.TemporaryDirectory() as own:
+        corpus = read_corpus(recipe, sources.data, dev=sources.dev, columns=sources.columns, folder=Path(own))
+        return fit_recipe(recipe, corpus.facts).model_copy(update={"fitted": {}})
 
 
 # ---------------------------------------------------------------- a search on disk

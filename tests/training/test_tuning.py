@@ -104,6 +104,18 @@ def test_trials_share_the_time_and_do_not_outlast_the_recipe(runs: Runs, data: P
     assert [trial.settings for trial in other.trials[1:]] != [trial.settings for trial in found.trials[1:]]
 
 
+def test_auto_is_fitted_to_the_table_first(runs: Runs, data: Path, tmp_path: Path) -> None:
+    auto = ["encoder.size=auto", "training.batch_tokens=auto", "training.epochs=auto", "attention.score=general"]
+    tune(data, tmp_path, space={"decoder.dropout": {"choices": [0.1, 0.2]}}, trials=1, overrides=auto)
+    alone = tiny.run(tiny.ROWS, data, tmp_path / "alone", [*auto, "training.updates=1"]).recipe
+    best = load_recipe(tmp_path / BEST)
+    assert (best.encoder.size, best.training.epochs) == (alone.encoder.size, alone.training.epochs)
+    assert best.encoder.size != load_recipe(tiny.ROWS, overrides=auto).encoder.size
+    recipe = {**tiny.ROWS, "encoder": {**tiny.ROWS["encoder"], "size": "auto"}, "attention": {"score": "general"}}
+    told = seq2see.tune(recipe, data, minutes=10, trials=1, out=tmp_path / "sizes", listeners=[])
+    assert told.trials[told.own or 0].settings["encoder.size"] == alone.encoder.size
+
+
 def test_invalid_settings_are_counted_by_their_rules(runs: Runs, data: Path, tmp_path: Path) -> None:
     space = {"attention.score": {"choices": ["dot", "general"]}, "decoder.size": {"choices": [6, 9]}}
     found, notes = tune(data, tmp_path, space=space)
