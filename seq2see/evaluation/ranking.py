@@ -205,7 +205,8 @@ class Ranking:
     def _metrics(self) -> list[str]:
         """The metrics that all variants have, the deciding one first."""
         outcomes = [outcome for contender in self.contenders for outcome in contender.outcomes]
-        measured = [set(part.metrics) for outcome in outcomes for part in (outcome, *outcome.groups.values())]
+        measured = [set(outcome.metrics) for outcome in outcomes]
+        measured += [set(group.metrics) for outcome in outcomes for group in outcome.groups.values()]
         others = self.contenders[0].outcomes[0].metrics
         common = [name for name in others if name != self.metric and all(name in metrics for metrics in measured)]
         return [self.metric, *common]

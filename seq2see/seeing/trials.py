@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 COLUMNS = 3
 """Panels of keys side by side."""
+SPREAD = 0.06
+"""Between trials of the same choice, where choices are 1 apart."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,9 @@ def _draw_time(axes: Axes, dots: Sequence[Dot], colours: Theme, label: str, high
 def _draw_key(axes: Axes, dots: Sequence[Dot], axis: Axis, best: Dot | None, colours: Theme) -> None:
     def place(dot: Dot) -> float:
         value = dot.values[axis.key]
-        return float(axis.choices.index(value) if axis.choices else value)
+        if not axis.choices:
+            return float(value)
+        return axis.choices.index(value) + SPREAD * (dots.index(dot) % 5 - 2)  # so that equal scores do not hide others
 
     _scatter(axes, [(place(dot), dot.score) for dot in dots], dots, colours)
     if best is not None and axis.key in best.values:

@@ -39,6 +39,7 @@ class Runs:
         self.now, self.rates = 100.0, list[float]()
         self.stop_at: Callable[[int, int], BaseException | None] = lambda run, report: None
         monkeypatch.setattr(tuning, "train", self.train)
+        monkeypatch.setattr("os.fsync", lambda file: None)  # of each line of the journal
         monkeypatch.setattr(tuning, "time", SimpleNamespace(monotonic=lambda: self.now))
 
     def train(self, recipe: Any, sources: Any, *, folder: Path, listeners: Any) -> None:
