@@ -1,4 +1,4 @@
-"""The public Python API: `train`, `load`, `compare` and `Model`."""
+"""The public Python API: `train`, `load`, `compare`, `crossval`, `tune` and `Model`."""
 
 from __future__ import annotations
 
@@ -63,13 +63,14 @@ from seq2see.training.checkpoints import (
     sources_of,
     was_restarted,
 )
-from seq2see.training.comparing import compare
+from seq2see.training.comparing import compare, crossval
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.fine_tuning import fine_tuning_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
+from seq2see.training.tuning import tune
 
-__all__ = ["Model", "compare", "default_folder", "load", "train"]
+__all__ = ["Model", "compare", "crossval", "default_folder", "load", "train", "tune"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 

@@ -95,6 +95,20 @@ class Replay:
     parameters: dict[str, int]
 
 
+def selection_value(dev: Mapping[str, float], metric: str) -> float:
+    """The metric that selects the best model, signed so that higher is better; ties are broken by perplexity.
+
+    Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
+
+    >>> selection_value({"cer": 0.5}, "cer"), selection_value({"exact": float("nan")}, "exact")
+    (-0.5, -inf)
+    """
+    value = dev[metric] * (1 if higher_is_better(metric) else -1)
+    if math.isnan(value):
+        return -math.inf
+    return value + TIE_BREAKER / (1 + dev["perplexity"]) if "perplexity" in dev else value
+
+
 class Trainer:
     """Minimises the loss of a model over a feed of batches.
 
@@ -403,16 +417,6 @@ class Trainer:
         report.epoch, report.learning_rate = round(self._epochs(), 4), self.state.learning_rate
         return report
 
-    def _value(self, report: Report) -> float:
-        """The leading metric, signed so that higher is better; ties are broken by perplexity.
-
-        Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
-        """
-        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
-        if math.isnan(value):
-            return -math.inf
-        return value + TIE_BREAKER / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
-
     def _learns(self, report: Report) -> bool:
         """Whether the perplexity of dev is the lowest so far: the rate of a few hundred right outputs jumps,
         and stands still on a plateau, while the probability of all of them tells that the model still learns."""
@@ -424,7 +428,7 @@ class Trainer:
 
     def _keep_if_best(self, report: Report) -> None:
         state, settings = self.state, self.settings
-        value = self._value(report)
+        value = selection_value(report.dev, self.metric)
         report.best = state.best is None or value > state.best
         state.stale = 0 if self._learns(report) or report.best else state.stale + self._stands_for()
         if report.best:
@@ -500,7 +504,7 @@ class Trainer:
         self._load(lambda: average_weights(folder, self.state.kept), folder)
         report = self._evaluated()
         report.averaged = number
-        report.best = self.state.best is None or self._value(report) >= self.state.best
+        report.best = self.state.best is None or selection_value(report.dev, self.metric) >= self.state.best
         if report.best:
             self._write_weights()
         self._write(report)  # last: a run that is killed after it does not make the mean again
