@@ -329,8 +329,8 @@ def _words(text: str) -> list[str]:
     return split_words(text.lower())
 
 
-MOST_ROWS, MOST_CHARACTERS = 5_000, 1_000_000
-"""Rows that are kept, and their characters in all: they are stored with the model."""
+MOST_ROWS, MOST_CHARACTERS, LONGEST_TEXT = 5_000, 1_000_000, 10_000
+"""Rows that are kept, their characters in all, and those of a text: they are stored with the model."""
 
 
 @BASELINES.register("nearest")
@@ -359,14 +359,15 @@ class Nearest(OutputBaseline):
     @classmethod
     def fit(cls, rows: Iterable[tuple[str, str]]) -> Self:
         """Keep the rows with the smallest hashes, in one pass."""
+        cut = ((text[:LONGEST_TEXT], answer.strip()) for text, answer in rows)
         ranked = (
-            (blake2b("\0".join(row).encode("utf-8", "surrogatepass"), digest_size=8).digest(), row) for row in rows
+            (blake2b("\0".join(row).encode("utf-8", "surrogatepass"), digest_size=8).digest(), row) for row in cut
         )
-        kept, characters = list[tuple[str, str]](), 0
+        kept, left = list[tuple[str, str]](), MOST_CHARACTERS
         for _, row in nsmallest(MOST_ROWS, ranked):
-            characters += sum(map(len, row))
-            if characters <= MOST_CHARACTERS:
+            if (characters := sum(map(len, row))) <= left:
                 kept.append(row)
+                left -= characters
         if not kept:
             raise UserError(f"baseline '{cls.name}' needs training rows of at most {MOST_CHARACTERS:,} characters")
         return cls([text for text, _ in kept], [answer for _, answer in kept])

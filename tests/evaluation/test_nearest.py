@@ -61,8 +61,10 @@ def test_a_large_table_leaves_a_sample_that_does_not_depend_on_its_order(monkeyp
     model = Nearest.fit(rows)
     assert len(model.texts) == 10
     assert Nearest.fit(rows[::-1]).to_dict() == model.to_dict()
-    monkeypatch.setattr("seq2see.evaluation.baselines.MOST_CHARACTERS", 40)
-    assert sum(map(len, Nearest.fit(rows).texts + Nearest.fit(rows).answers)) <= 40
+    monkeypatch.setattr("seq2see.evaluation.baselines.MOST_CHARACTERS", 60)
+    assert sum(map(len, Nearest.fit(rows).texts + Nearest.fit(rows).answers)) <= 60
+    monkeypatch.setattr("seq2see.evaluation.baselines.LONGEST_TEXT", 20)
+    assert Nearest.fit([("long " * 100, " its label "), ("short", "x")]).predict(["long"]) == ["its label"]
     with pytest.raises(UserError):
         Nearest.fit([])
 
