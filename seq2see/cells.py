@@ -19,7 +19,7 @@ from seq2see.cell_loops import run_sequence
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
 from seq2see.errors import UserError
 from seq2see.registry import Registry
-from seq2see.settings.base import Layers, NameOf, NoSettings, Parts, Settings, Share, Size, first_line
+from seq2see.settings.base import FittedDropout, FittedSize, Layers, NameOf, NoSettings, Parts, Settings, first_line
 from seq2see.settings.plugins import arguments_of, part_registry
 from seq2see.symbols import Symbol, Symbols
 
@@ -36,9 +36,9 @@ class CellSettings(Settings):
 
     parts = {"cell": Parts(cells.settings)}
     cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="the recurrent cell")
-    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    size: FittedSize = Field(256, description="size of a state (of each direction, where there are two)")
     layers: Layers = Field(1, description="one above the other")
-    dropout: Share = Field(0.0, description="between layers and on the output of the last")
+    dropout: FittedDropout = Field(0.0, description="between layers and on the output of the last")
 
 
 class Cell(nn.Module):

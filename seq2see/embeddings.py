@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, one_hot
 
 from seq2see.dropout import dropout
-from seq2see.settings.base import NoSettings, Parts, Settings, Share, Size
+from seq2see.settings.base import FittedDropout, FittedSize, NoSettings, Parts, Settings, Size
 
 READ_BY_CELLS = 0.25
 """The least standard deviation of first embeddings that a recurrent encoder or decoder reads. Rows of length one have
@@ -22,7 +22,7 @@ numbers of 1 / 16 where there are 256 in a row: states begin close to zero, and 
 class LearnedSettings(Settings):
     """A learned embedding."""
 
-    size: Size = Field(128, description="numbers of each vector")
+    size: FittedSize = Field(128, description="numbers of each vector")
 
 
 class PretrainedSettings(Settings):
@@ -38,7 +38,7 @@ class EmbeddingSettings(Settings):
 
     parts = {"kind": Parts({"learned": LearnedSettings, "one-hot": NoSettings, "pretrained": PretrainedSettings})}
     kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
-    dropout: Share = Field(0.0, description="on the vectors")
+    dropout: FittedDropout = Field(0.0, description="on the vectors")
 
 
 def normal(*shape: int, times: float = 1.0, over: float = 1.0) -> Tensor:

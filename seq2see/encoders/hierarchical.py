@@ -30,7 +30,7 @@ from seq2see.looks import Layout, LayoutKind
 from seq2see.memory import EncoderMap, Places, View
 from seq2see.modalities.texts import TextsInput
 from seq2see.registry import Problem
-from seq2see.settings.base import Layers, Parts, Share, Size, no_effect
+from seq2see.settings.base import FittedDropout, FittedSize, Layers, Parts, Size, no_effect
 from seq2see.settings.columns import EncoderSettings
 from seq2see.settings.columns import View as SettingsView
 from seq2see.symbols import Symbols, default_symbols, symbols_of
@@ -54,9 +54,9 @@ class HierarchicalEncoderSettings(EncoderSettings):
         description="what reads words and sentences: a recurrent network, or layers of self-attention (words of a "
         "sentence look at each other, then sentences); two: that of words, that of sentences",
     )
-    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    size: FittedSize = Field(256, description="size of a state (of each direction, where there are two)")
     layers: Layers = Field(1, description="of each level, one above the other")
-    dropout: Share = Field(
+    dropout: FittedDropout = Field(
         0.0,
         description="recurrent levels: between layers and on the output of the last; transformer levels: on what "
         "enters them and on what each part of a layer gives",

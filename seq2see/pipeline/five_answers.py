@@ -13,6 +13,7 @@ from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import PROBE, Bundle, meta_network
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.fields import unbuilt_fields
+from seq2see.recipe.fitting import fitted_notes
 from seq2see.recipe.schema import Recipe, TrainingSettings
 from seq2see.symbols import Symbol
 
@@ -88,6 +89,7 @@ def answers_of(subject: Bundle | Recipe) -> Answers:
         network = meta_network(subject, known)
         parameters = recipe_parameters(subject, known, network)
         notes = _notes(subject, known)
+    notes += fitted_notes(recipe.fitted)
     if isinstance(recipe.decoder, SymbolSettings) and recipe.decoder.tied:
         notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
     return Answers(

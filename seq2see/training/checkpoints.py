@@ -48,9 +48,11 @@ class TrainingState:
 
     index: the next batch of the epoch; seconds: of training, over all parts of a resumed run;
     update_seconds: of these the updates alone, without reports and checkpoints;
-    best: the leading metric of the best report so far, signed so that higher is better; stale: reports since then;
+    best: the leading metric of the best report so far, signed so that higher is better; lowest: the lowest perplexity
+    on dev; stale: reports since either got better;
     seen: targets (symbols, or rows with a label) trained on; rate: the factor that `plateau` has left of the learning
-    rate; kept: the best reports whose weights are kept for averaging, as [value, update];
+    rate; learning_rate: of the latest update; kept: the best reports whose weights are kept for averaging, as
+    [value, update];
     skipped: updates without a step, as the gradient was not finite; skipped_in_a_row: the latest of them;
     objective: what the loss carries from update to update.
     """
@@ -62,10 +64,12 @@ class TrainingState:
     update_seconds: float = 0.0
     seen: int = 0
     rate: float = 1.0
+    learning_rate: float = 0.0
     loss_total: float = 0.0
     loss_count: float = 0.0
     best: float | None = None
     best_update: int = 0
+    lowest: float | None = None
     stale: int = 0
     reported: int = 0
     reported_seconds: float = 0.0

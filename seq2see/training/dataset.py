@@ -41,7 +41,12 @@ from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
+<<<<<<< HEAD
 from seq2see.recipe.schema import AER, baseline_of, measures_of
+=======
+from seq2see.recipe.fitting import TableFacts
+from seq2see.recipe.schema import AER, measures_of
+>>>>>>> main
 from seq2see.settings.columns import TextSettings
 from seq2see.threads import cores
 
@@ -71,7 +76,8 @@ class Corpus:
     """The data of a run.
 
     recipe: with the columns of the table; train: encoded rows or a stream; dev: rows as they are read (of a stream its
-    lines); trained: hashes of the training rows; notes: messages for the user.
+    lines); trained: hashes of the training rows; notes: messages for the user; first: of a table that is read as it is
+    needed, the rows of the first window.
     """
 
     recipe: Recipe
@@ -81,6 +87,19 @@ class Corpus:
     baselines: list[Baseline]
     trained: TrainedRows
     notes: list[str] = field(default_factory=list)
+    first: Dataset | None = None
+
+    @property
+    def facts(self) -> TableFacts:
+        """What settings that are `auto` are fitted to; estimated from the first window where rows are read as they are
+        needed."""
+        if isinstance(self.train, Stream):
+            return TableFacts(rows=len(self.train), symbols=len(self.train), tokens=len(self.train))
+        rows = self.first if isinstance(self.train, TableStream) else self.train
+        assert rows is not None
+        widths, times = rows.widths, len(self.train) / max(len(rows), 1)
+        symbols, tokens = (int(times * part.sum(dtype=np.int64)) for part in (widths[:, -1], widths))
+        return TableFacts(rows=len(self.train), symbols=symbols, tokens=tokens)
 
 
 def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
@@ -302,7 +321,7 @@ def _read_windows(
     outputs = Counter(counts[OUTPUT]) if recipe.output.classes else Counter()
     baselines = _baselines(recipe, first, lambda: read_rows(split), outputs)
     unknown = TrainedRows(np.empty(0, np.uint64), np.empty(0, np.uint64), highest=0)
-    return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes)
+    return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes, first=first)
 
 
 def _cached(

@@ -31,8 +31,12 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
+<<<<<<< HEAD
 from seq2see.progress import remaining
 from seq2see.recipe import Recipe, notes
+=======
+from seq2see.recipe import Recipe, fit_recipe, notes
+>>>>>>> main
 from seq2see.recipe.schema import TrainingSettings, with_plugins
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
@@ -254,7 +258,7 @@ class _Run:
         self.corpus = corpus = read_corpus(
             self.recipe, tables.data, dev=tables.dev, columns=tables.columns, fields=fields, folder=own
         )
-        self.recipe = corpus.recipe
+        self.recipe = corpus.recipe = fit_recipe(corpus.recipe, corpus.facts)
         self.bundle = bundle = _create(self.recipe, corpus, start, fresh=not self.resume)
         earlier = TrainedRows.load(folder) if self.resume else start.trained if start is not None else None
         bundle.trained = corpus.trained.joined(earlier)

@@ -273,9 +273,9 @@ class Trainer:
     def _update(self, batches: int) -> None:
         state, settings = self.state, self.settings
         share = self._share(batches)
-        rate = settings.learning_rate * rate_factor(settings, share) * state.rate
+        state.learning_rate = settings.learning_rate * rate_factor(settings, share) * state.rate
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = state.learning_rate
         before = _Before(torch.get_rng_state(), random_state(self.bundle.device), dict(state.objective))
         loss = self._gradient(share)
         limit = settings.clip if settings.clip else math.inf
@@ -400,7 +400,7 @@ class Trainer:
         self._tick()
         report = self.world.leader(self.evaluate(self.bundle))
         report.update, report.seconds = self.state.updates, round(self.state.seconds, 2)
-        report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
+        report.epoch, report.learning_rate = round(self._epochs(), 4), self.state.learning_rate
         return report
 
     def _value(self, report: Report) -> float:
@@ -413,17 +413,25 @@ class Trainer:
             return -math.inf
         return value + TIE_BREAKER / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
 
+    def _learns(self, report: Report) -> bool:
+        """Whether the perplexity of dev is the lowest so far: the rate of a few hundred right outputs jumps,
+        and stands still on a plateau, while the probability of all of them tells that the model still learns."""
+        perplexity, lowest = report.dev.get("perplexity", math.inf), self.state.lowest
+        if math.isnan(perplexity) or perplexity >= (math.inf if lowest is None else lowest):
+            return False
+        self.state.lowest = perplexity
+        return True
+
     def _keep_if_best(self, report: Report) -> None:
         state, settings = self.state, self.settings
         value = self._value(report)
         report.best = state.best is None or value > state.best
+        state.stale = 0 if self._learns(report) or report.best else state.stale + self._stands_for()
         if report.best:
-            state.best, state.best_update, state.stale = value, state.updates, 0
+            state.best, state.best_update = value, state.updates
             self._write_weights()
-        else:
-            state.stale += self._stands_for()
-            if settings.schedule == "plateau":
-                state.rate = max(state.rate / 2, settings.floor)
+        elif settings.schedule == "plateau":
+            state.rate = max(state.rate / 2, settings.floor)
         if settings.average > 1:
             state.kept = keep_best(
                 self.folder / CHECKPOINTS,
@@ -436,9 +444,9 @@ class Trainer:
             )
         if self._out_of_patience():
             state.finished = True
-            single = self._stands_for() == 1
-            since = f"in {counted(state.stale, 'report')}" if single else f"since update {state.best_update:,}"
-            self._say(f"no better {self.metric} {since}: stopped early")
+            since = counted(state.stale, "report" if self._stands_for() == 1 else "epoch")
+            measured = dict.fromkeys([self.metric, "perplexity"] if state.lowest is not None else [self.metric])
+            self._say(f"no better {' or '.join(measured)} in {since}: stopped early")
 
     def _finish(self) -> None:
         """Load the best weights, or the mean of the best ones where that is better."""

@@ -133,6 +133,7 @@ GONE: set[str] = set()
 `attention.gumbel_temperature`, or `decoder.reconstruction` for all below it. NAME stands for the name of an input."""
 
 ADDED: set[str] = {
+    "fitted",
     "data.shuffle_rows",
     "evaluation.further_baselines",
     "training.deterministic",
