@@ -223,7 +223,7 @@ class _Run:
                 check_same_data(self.folder, self.checkpoint.state, feed.fingerprint)
             if self.world.leads:
                 self._write()
-        self.world.alike(self.bundle.network)
+        self.world.broadcast_weights(self.bundle.network)
         trainer = self._trainer(feed)
         checkpoint, damaged = self.world.leader((self.checkpoint, self.damaged))
         if checkpoint is not None:

@@ -174,7 +174,7 @@ class Trainer:
         afterwards, should their processors round differently."""
         self.schedule.begin()
         self._tick()
-        self.world.alike(self.network)
+        self.world.broadcast_weights(self.network)
         carried = self.feed.carried()
         if self.world.leads:
             checkpoint = Checkpoint(
@@ -258,7 +258,7 @@ class Trainer:
         self._update(batches)
         state.update_seconds += time.perf_counter() - began
         state.index += 1
-        epoch_ended = state.index == batches
+        epoch_ended = state.index == self.feed.batches(state.epoch)  # known by now, where it was an estimate
         if epoch_ended:
             state.epoch, state.index = state.epoch + 1, 0
         self._tick()
@@ -492,7 +492,7 @@ class Trainer:
         """Have all processes use the weights that the leader reads."""
         if self.world.leads:
             fill(self.network, read(), path=path)
-        self.world.alike(self.network)
+        self.world.broadcast_weights(self.network)
 
     def _try_average(self, best: Path) -> None:
         """Use the mean of the best weights if it is better than the best."""
