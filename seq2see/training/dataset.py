@@ -41,12 +41,8 @@ from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
-<<<<<<< HEAD
-from seq2see.recipe.schema import AER, baseline_of, measures_of
-=======
 from seq2see.recipe.fitting import TableFacts
-from seq2see.recipe.schema import AER, measures_of
->>>>>>> main
+from seq2see.recipe.schema import AER, baseline_of, measures_of
 from seq2see.settings.columns import TextSettings
 from seq2see.threads import cores
 

@@ -31,12 +31,8 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
-<<<<<<< HEAD
 from seq2see.progress import remaining
-from seq2see.recipe import Recipe, notes
-=======
 from seq2see.recipe import Recipe, fit_recipe, notes
->>>>>>> main
 from seq2see.recipe.schema import TrainingSettings, with_plugins
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
