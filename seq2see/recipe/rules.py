@@ -14,7 +14,16 @@ from seq2see.errors import nearest
 from seq2see.evaluation import list_names
 from seq2see.modalities.text import TextOutput
 from seq2see.recipe import rules_attention  # noqa: F401 - registers its rules
-from seq2see.recipe.schema import Recipe, allowed_baselines, allowed_metrics, also_measured, fits, measures_of, names
+from seq2see.recipe.schema import (
+    Recipe,
+    allowed_baselines,
+    allowed_metrics,
+    also_measured,
+    baseline_of,
+    fits,
+    measures_of,
+    names,
+)
 from seq2see.registry import RULES, Problem, Stage, rule
 from seq2see.settings.base import MOST_LAYERS, Settings, no_effect
 from seq2see.settings.columns import ENCODERS, EncoderSettings, TextSettings, readers_of
@@ -351,11 +360,16 @@ def check_metrics(recipe: Recipe) -> Iterator[Problem]:
         known = ", ".join(dict.fromkeys(taken))
         message = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({known})"
         yield Problem("training.metric", message)
-    baseline = recipe.evaluation.baseline
-    if baseline not in (None, "none", *allowed_baselines(recipe)):
-        known = ", ".join([*allowed_baselines(recipe), "none"])
-        message = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {known}"
+    baseline, allowed = recipe.evaluation.baseline, allowed_baselines(recipe)
+    if baseline not in (None, "none", *allowed):
+        message = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {', '.join([*allowed, 'none'])}"
         yield Problem("evaluation.baseline", message)
+    for name in recipe.evaluation.further_baselines:
+        if name not in allowed:
+            message = f"'{name}' is no trivial model of {_measured(recipe)}; allowed: {', '.join(allowed)}"
+            yield Problem("evaluation.further_baselines", message)
+        elif name in (baseline_of(recipe), "unigram") or recipe.evaluation.further_baselines.count(name) > 1:
+            yield Problem("evaluation.further_baselines", f"'{name}' is measured already")
 
 
 def _cannot(wrong: list[str], recipe: Recipe) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -12,7 +12,15 @@ from seq2see.attention.build import AttentionSettings
 from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
-from seq2see.evaluation import BASELINES, METRICS, baselines_for, default_metrics, metrics_for, registered_name
+from seq2see.evaluation import (
+    BASELINES,
+    METRICS,
+    baselines_for,
+    default_baseline,
+    default_metrics,
+    metrics_for,
+    registered_name,
+)
 from seq2see.modalities.text import TextOutput
 from seq2see.settings.base import Amount, Count, Fitted, NameOf, Positive, Seed, Settings, Share, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
@@ -171,6 +179,11 @@ class EvaluationSettings(Settings):
     baseline: Annotated[str, NameOf(BASELINES, ("none",))] | None = Field(
         None, description="the trivial model printed beside the metrics"
     )
+    further_baselines: list[Annotated[str, NameOf(BASELINES)]] = Field(
+        [],
+        description="further trivial models, measured by `evaluate`; nearest keeps up to 5,000 rows of training in the "
+        "model's folder, with training.samples 0 none",
+    )
 
 
 class Recipe(Settings):
@@ -274,6 +287,10 @@ class Recipe(Settings):
     def texts(self) -> dict[str, TextSettings]:
         """The inputs that are made of symbols."""
         return {name: column for name, column in self.inputs.items() if isinstance(column, TextSettings)}
+
+    def joined_texts(self, row: Mapping[str, str]) -> str:
+        """All text inputs of a row, one below the other."""
+        return "\n".join(row[name] for name in self.texts)
 
     @property
     def looked_at(self) -> list[str]:
@@ -420,6 +437,13 @@ def allowed_baselines(recipe: Recipe) -> list[str]:
     output = recipe.output
     return baselines_for(
         output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts), continued=output.continues
+    )
+
+
+def baseline_of(recipe: Recipe) -> str:
+    """The baseline that the recipe names, or the default of its output; none where it wants none."""
+    return recipe.evaluation.baseline or default_baseline(
+        recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
     )
 
 

@@ -31,6 +31,7 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
+from seq2see.progress import remaining
 from seq2see.recipe import Recipe, fit_recipe, notes
 from seq2see.recipe.schema import TrainingSettings, with_plugins
 from seq2see.training.checkpoints import (
@@ -94,8 +95,10 @@ class _Speed:
         now = time.perf_counter()
         if now - self._reported > SPEED_SECONDS or done == of:
             self._reported = now
-            speed = done / max(now - self._started, 1e-9)
-            self._say(f"'{name}': {done:,} of {of:,} files read by the frozen network, {speed:.0f} a second")
+            seconds = max(now - self._started, 1e-9)
+            left = remaining(done / of, seconds) + ", before the minutes of training begin" if done < of else ""
+            read = f"{done:,} of {of:,} files read by the frozen network"
+            self._say(f"'{name}': {read}, {done / seconds:.0f} a second{left}")
 
 
 # ---------------------------------------------------------------- the run
@@ -342,6 +345,7 @@ def dev_report(
         metrics=metrics,
         scoring=autocast(settings.precision, bundle.device),
         spread=spread,
+        further=False,
     )
     few = slice(settings.samples if evaluation.predictions else 0)
     samples = samples_of(bundle.recipe, evaluation.questions[few], evaluation.predictions[few], metrics=metrics)

@@ -110,7 +110,12 @@ def tune(
         wanted = wanted or default_space(recipe if fitted is None else fitted, overrides)
         base = base if fitted is None else fitted
         share = min([minutes / (trials or FULL_TRIALS), *([base.training.minutes] if base.training.minutes else [])])
-        start: dict[str, Any] = {"run": fingerprint(base, sources), "space": _plain(wanted), "seed": seed, "share": share}
+        start: dict[str, Any] = {
+            "run": fingerprint(base, sources),
+            "space": _plain(wanted),
+            "seed": seed,
+            "share": share,
+        }
         start = _check_same(folder, start) if begun else _write_start(folder, start)
         study = _open_study(optuna, folder, seed)
         search = _Search(

@@ -124,6 +124,15 @@ COMBINATIONS = [
         {"evaluation.baseline": "metrics"},
         "majority copy lead frequent unigram none",
     ),
+    *(
+        Refused({**ONE, "evaluation": {"further_baselines": names}}, {"evaluation.further_baselines": "metrics"}, told)
+        for names, told in (
+            (["majority"], "majority copy lead nearest"),
+            (["copy"], "copy"),
+            (["unigram"], "unigram"),
+            (["nearest", "nearest"], "nearest"),
+        )
+    ),
     Refused({**ONE, "encoder": {"layers": 600}, "decoder": {"layers": 600}}, {"decoder": "layers"}, "1,201 601 1,000"),
     Refused(
         {"search": {"min_length": 9, "max_length": 8}}, {"search.min_length": "search-lengths"}, "9 search.max_length 8"

@@ -135,6 +135,7 @@ GONE: set[str] = set()
 ADDED: set[str] = {
     "fitted",
     "data.shuffle_rows",
+    "evaluation.further_baselines",
     "training.deterministic",
     "training.ema",
     "training.wait_minutes",
