@@ -327,6 +327,34 @@ def check_lengths(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("search.min_length", f"{least} is more than search.max_length {most}")
 
 
+@rule("language-model")
+def check_language_model(recipe: Recipe) -> Iterator[Problem]:
+    """A language model in search ranks outputs that answer inputs."""
+    search, key = recipe.search, "search.language_model"
+    if recipe.output.one_step or search.language_model in (None, "none"):
+        return
+    if not recipe.inputs:
+        yield Problem(key, "this is a language model itself, and its outputs answer no input; allowed: none")
+    if search.language_model_internal and recipe.copied_from is not None:
+        message = f"words that are copied come from {recipe.copied_from} alone (decoder.copy_from); allowed: 0"
+        yield Problem(f"{key}_internal", message)
+
+
+@rule("language-model-settings", stage="no-effect")
+def check_language_model_settings(recipe: Recipe) -> Iterator[Problem]:
+    search, key = recipe.search, "language_model"
+    if recipe.output.one_step:  # reported by the rule `output-settings`
+        return
+    if search.language_model in (None, "none"):
+        keys = [f"{key}_weight", f"{key}_internal", f"{key}_use"]
+        yield from no_effect(search, "search", keys, "there is no search.language_model")
+    elif search.language_model_use == "rescore":
+        whole = "outputs are rescored as whole texts (search.language_model_use rescore)"
+        yield from no_effect(search, "search", [f"{key}_internal"], whole)
+        if search.beam == 1:
+            yield from no_effect(search, "search", [f"{key}_use"], "search.beam 1 finds one output, with none to rank")
+
+
 @rule("output-settings", stage="no-effect")
 def check_output(recipe: Recipe) -> Iterator[Problem]:
     """What an output has no use for: search, sampling, class weights, probabilities."""

@@ -170,6 +170,24 @@ class SearchSettings(Settings):
         description="above 0: of the beam's outputs the one most like the others (phrases of up to 4 symbols), each of "
         "which counts by P ** (1 / consensus); 0: the one of the highest score",
     )
+    language_model: str | None = Field(
+        None,
+        description="folder of a trained language model, or file of n-grams in ARPA format (also .gz), that ranks "
+        "outputs beside the model; not given, or none: no language model",
+    )
+    language_model_weight: Annotated[float, Field(gt=0, le=10)] = Field(
+        0.3, description="w in log P(y | x) + w log P_LM(y) - u log P_ILM(y)"
+    )
+    language_model_internal: Annotated[float, Field(ge=0, le=10)] = Field(
+        0.0,
+        description="u, the weight of the decoder's internal language model, which is taken off: the same decoder over "
+        "a memory of zeros; 0: it stays",
+    )
+    language_model_use: Literal["fusion", "rescore"] = Field(
+        "fusion",
+        description="at every step of the search, which needs a language model over the output's own symbols (fusion), "
+        "or on the outputs that the beam has found, as texts (rescore)",
+    )
 
 
 class EvaluationSettings(Settings):

@@ -34,6 +34,7 @@ from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
 from seq2see.progress import remaining
 from seq2see.recipe import Recipe, fit_recipe, notes
 from seq2see.recipe.schema import TrainingSettings, with_plugins
+from seq2see.search.options import NONE
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
     NONFINITE,
@@ -332,11 +333,11 @@ def seed_everything(seed: int) -> None:
 def dev_report(
     bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str], spread: Spread | None = None
 ) -> Report:
-    """Metrics and samples on the dev rows, by greedy search, which is enough to follow a run; perplexity under the
-    precision of training. spread: shares the work out between processes."""
+    """Metrics and samples on the dev rows, by greedy search without a language model, which is enough to follow a run;
+    perplexity under the precision of training. spread: shares the work out between processes."""
     settings = bundle.recipe.training
     text = not bundle.recipe.output.one_step
-    options = options_of(bundle.recipe, beam=1 if text else None)
+    options = options_of(bundle.recipe, beam=1 if text else None, language_model=NONE if text else None)
     evaluation = evaluate_model(
         [bundle],
         rows,

@@ -45,6 +45,16 @@ COMBINATIONS = [
     Refused({**ONE, "decoder": {"kind": "label"}}, {"decoder.kind": "decoder-kind"}, "label text recurrent"),
     Refused({"output": {"kind": "label"}}, {"inputs": "missing-input"}, "label"),
     Refused({**ONE, "data": {"stream": True}}, {"data.stream": "stream"}, "inputs false"),
+    Refused({"search": {"language_model": "lm"}}, {"search.language_model": "language-model"}, "input none"),
+    Refused(
+        {
+            **ONE,
+            "decoder": {"copy_from": "source"},
+            "search": {"language_model": "lm", "language_model_internal": 0.2},
+        },
+        {"search.language_model_internal": "language-model"},
+        "decoder.copy_from source 0",
+    ),
     Refused(
         {**ONE, "training": {"deterministic": True, "minutes": 3, "threads": 2, "precision": "auto"}},
         {f"training.{key}": "deterministic" for key in ("minutes", "threads", "precision")},
