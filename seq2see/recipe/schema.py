@@ -78,7 +78,9 @@ class TrainingSettings(Settings):
     """How it is minimised."""
 
     optimizer: Literal["adam", "adamw", "sgd"] = Field("adam", description="the rule of an update")
-    learning_rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="the largest one of the schedule")
+    learning_rate: Annotated[float, Field(gt=0), Fitted("rate")] = Field(
+        1e-3, description="the largest one of the schedule"
+    )
     betas: tuple[Share, Share] = Field((0.9, 0.999), description="adam, adamw: decay of the two moving averages")
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="how much weights shrink at each update")
     momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="sgd: share of the last update kept")
@@ -105,7 +107,7 @@ class TrainingSettings(Settings):
         "epochs, where there are fewer reports); 0: never",
     )
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
-    report_every: Count = Field(
+    report_every: Annotated[Count, Fitted("reports")] = Field(
         0,
         description="updates between reports; 0: once per epoch, or after several where a report would take more than "
         "a twentieth of the time (by its rows beside those of train), and at the latest after 2,000 updates",
@@ -116,7 +118,7 @@ class TrainingSettings(Settings):
         description="longest time between checkpoints (longer if writing one takes over 2 % of it); 0: no limit",
     )
     average: Positive = Field(1, description="the weights of the best so many checkpoints are averaged at the end")
-    ema: Annotated[float, Field(ge=0, lt=1)] = Field(
+    ema: Annotated[float, Field(ge=0, lt=1), Fitted("ema")] = Field(
         0.0,
         description="decay of an exponential moving average of the weights, such as 0.99, which reports measure and "
         "the model keeps; 0: the weights themselves",
