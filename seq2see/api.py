@@ -1,7 +1,8 @@
-"""The public Python API: `train`, `load`, `compare` and `Model`."""
+"""The public Python API: `train`, `distill`, `load`, `compare` and `Model`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -56,6 +57,7 @@ from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.load import limits_of
 from seq2see.training.checkpoints import (
+    check_free,
     check_rows,
     check_sources,
     resumable,
@@ -65,11 +67,14 @@ from seq2see.training.checkpoints import (
 )
 from seq2see.training.comparing import compare
 from seq2see.training.dataset import filled, held_table, open_table
+from seq2see.training.distillation import student_recipe
+from seq2see.training.distributed import check_command
 from seq2see.training.fine_tuning import fine_tuning_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
+from seq2see.training.unlabelled import answered_rows, check_answerable, read_labelled
 
-__all__ = ["Model", "compare", "default_folder", "load", "train"]
+__all__ = ["Model", "compare", "default_folder", "distill", "load", "train"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -424,12 +429,7 @@ def train(
     Processes that torchrun has started with the same arguments train one model together, and go on from the last
     checkpoint where torchrun restarts them.
     """
-    limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
-    extra = [*overrides, *limits]
-    if seed is not None:
-        extra.append(f"training.seed={seed}")
-    if device is not None:
-        extra.append(f"training.device={device}")
+    extra = _changes(overrides, epochs=epochs, updates=updates, minutes=minutes, seed=seed, device=device)
     with progress_unless(listeners if speaks() else [], Progress) as followers:
         initial = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
         source = initial.recipe if recipe is None and initial is not None else recipe
@@ -470,6 +470,86 @@ def train(
                 tables=tables,
             )
         )
+
+
+def distill(
+    teachers: str | Path | Sequence[str | Path],
+    data: Data,
+    *,
+    out: str | Path,
+    recipe: str | Path | Mapping[str, Any] | Recipe | None = None,
+    unlabelled: Data | None = None,
+    real_share: float = 1.0,
+    beam: int | None = None,
+    dev: Data | None = None,
+    columns: Sequence[str] | None = None,
+    overrides: Sequence[str] = (),
+    epochs: int | None = None,
+    updates: int | None = None,
+    minutes: float | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+    listeners: Sequence[Listener] | None = None,
+) -> Model:
+    """Train one model, the student, on what an ensemble answers, and return it; its folder is `out`.
+
+    teachers: folders of models, joined by + or in a list. At every symbol the student learns their mean probability
+    beside the true one (`loss.distillation.weight`, `.temperature`). recipe: of the student (default: that of the first
+    teacher); values are read and written as by the teachers.
+    unlabelled: a table whose rows the teachers answer, for training only; real_share: of the labelled rows that keep
+    their outputs, the others get the answers of the teachers; beam: of the search for answers (default: the recipe's,
+    but at least 5).
+    The run is resumed like any other: `train(None, out=out, resume=True)`.
+    """
+    check_command("distill")
+    named = teachers if isinstance(teachers, Sequence) and not isinstance(teachers, str) else [teachers]
+    folders = [str(Path(folder).resolve()) for each in named for folder in folders_of(each)]
+    if not 0 <= real_share <= 1:
+        raise UserError(f"real_share: {real_share} given; allowed: 0 to 1")
+    extra = _changes(overrides, epochs=epochs, updates=updates, minutes=minutes, seed=seed, device=device)
+    extra.insert(0, f"loss.distillation.teachers={json.dumps(folders)}")
+    with progress_unless(listeners if speaks() else [], Progress) as followers:
+        bundles = [Bundle.load(folder) for folder in folders]
+        check_ensemble(bundles)
+        source = bundles[0].recipe if recipe is None else recipe
+        student, notes = student_recipe(bundles[0].recipe, load_recipe(source, overrides=extra), folders)
+        _say(followers, [*left_out(source, extra), *notes])
+        folder, given = Path(out), columns
+        if not overwrite:
+            check_free(folder)
+        if unlabelled is not None or real_share < 1:
+            check_answerable(student, "--unlabelled" if unlabelled is not None else "--real-share")
+            labelled = read_labelled(student, data, dev, columns)
+            rows, notes = answered_rows(labelled, unlabelled, bundles, real_share=real_share, beam=beam)
+            _say(followers, [*labelled.notes, *notes])
+            student, given = labelled.recipe, None
+            data, dev = labelled.records(rows), labelled.records(labelled.dev)
+        elif beam is not None:
+            raise UserError(f"beam: {beam} given, and nothing is answered; it goes with unlabelled or real_share")
+        del bundles  # the run loads its own
+        sources, tables = sources_of(student, data, dev, given, folder=folder)
+        return Model(
+            run_training(student, sources, folder=folder, listeners=followers, overwrite=overwrite, tables=tables)
+        )
+
+
+def _changes(
+    overrides: Sequence[str],
+    *,
+    epochs: int | None,
+    updates: int | None,
+    minutes: float | None,
+    seed: int | None,
+    device: str | None,
+) -> list[str]:
+    """Overrides of a recipe, with those that a call gives as arguments."""
+    changes = [*overrides, *limits_of(epochs=epochs, updates=updates, minutes=minutes)]
+    if seed is not None:
+        changes.append(f"training.seed={seed}")
+    if device is not None:
+        changes.append(f"training.device={device}")
+    return changes
 
 
 def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:

@@ -232,6 +232,7 @@ COMMANDS = {
     "look": "draw where a model looks",
     "explain": "work out one decoding step with real numbers",
     "compare": "train variants of a recipe with the same updates and seeds, and rank them",
+    "distill": "train one model on what an ensemble answers",
     "faithful": "test whether attention is faithful: its agreement with occlusion and gradients",
     "encode": "encode inputs as vectors, or find nearest neighbours",
     "sample": "write a small data set to try a recipe on",

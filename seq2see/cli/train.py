@@ -95,7 +95,7 @@ def run(args: Arguments) -> None:
         )
     if not speaks():
         return
-    _report(folder, as_json=args.json, plugins=args.plugins)
+    print_report(folder, as_json=args.json, plugins=args.plugins)
     if args.studio:
         plugin_options = "".join(f" --plugin {name}" for name in args.plugins)
         say(f"  {program()} serve {folder}{plugin_options}   (the recording is at /live)")
@@ -119,11 +119,16 @@ def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
             yield [progress, page]
 
 
-def _check(args: Arguments) -> None:
+def check_limits(args: Arguments) -> None:
+    """Refuse limits of a run that are not above 0."""
     for name in ("epochs", "updates", "minutes"):
         value = getattr(args, name)
         if value is not None and not 0 < value < float("inf"):
             raise UserError(f"--{name} must be above 0, got {value}")
+
+
+def _check(args: Arguments) -> None:
+    check_limits(args)
     if args.studio_port is not None and not args.studio:
         raise UserError(f"--studio-port {args.studio_port} needs --studio")
     if args.resume:
@@ -181,7 +186,7 @@ def _replay(folder: Path, *, as_json: bool) -> None:
         print("every number of the gradient is finite this time: was the run of another number of processes?")
 
 
-def _report(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:
+def print_report(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:
     """Print the dev metrics to stdout, and how to use the model to stderr."""
     from seq2see.recipe import load_recipe
     from seq2see.training.reports import best_report

@@ -208,6 +208,11 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
         lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
+    if (distilled := recipe.loss.distillation).teachers:
+        lines.append(
+            f"distillation: (1 - w) L + w T ** 2 sum_t KL(p_t || P_t), w = {distilled.weight:g}, "
+            f"T = {distilled.temperature:g}, p the mean of {', '.join(distilled.teachers)}"
+        )
     if not recipe.output.one_step:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling

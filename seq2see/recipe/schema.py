@@ -14,7 +14,7 @@ from seq2see.decoders.base import DecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.evaluation import BASELINES, METRICS, baselines_for, default_metrics, metrics_for, registered_name
 from seq2see.modalities.text import TextOutput
-from seq2see.settings.base import Amount, Count, NameOf, Positive, Seed, Settings, Share, Weight
+from seq2see.settings.base import Amount, Count, NameOf, Positive, Seed, Settings, Share, Temperature, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
 
 # ---------------------------------------------------------------- loss, training, use
@@ -30,6 +30,24 @@ class AlignmentSettings(Settings):
     )
     weight: Amount = Field(
         1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
+    )
+
+
+class DistillationSettings(Settings):
+    """Distillation: trained models, which stay as they are, teach this one."""
+
+    teachers: list[str] = Field(
+        [],
+        description="folders of the models that teach, with the same inputs and output symbols; of several it is the "
+        "mean of their probabilities that is learned; none: no distillation",
+    )
+    weight: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.5,
+        description="w of (1 - w) (-log P of the output) + w T ** 2 KL(teachers || model) for each symbol or label; "
+        "1: the teachers alone",
+    )
+    temperature: Temperature = Field(
+        1.0, description="T: both distributions are taken to the power 1 / T; above 1, unlikely symbols count more"
     )
 
 
@@ -57,6 +75,7 @@ class LossSettings(Settings):
         "(CTC, blanks between; columns of a grid), by a layer of its own",
     )
     alignment: AlignmentSettings = AlignmentSettings()
+    distillation: DistillationSettings = DistillationSettings()
     exploration: Amount = Field(
         0.01,
         description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",

@@ -20,6 +20,7 @@ from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import LossSettings
+from seq2see.search.models import mean_probability
 
 Sums = Callable[[Sequence[float]], list[float]]
 """Sums numbers over the processes that share a batch (`training/distributed.py`); of a single one these are the same
@@ -53,11 +54,13 @@ class Loss:
 class Objective:
     """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update.
 
-    sums: over the processes that share a batch.
+    sums: over the processes that share a batch; teachers: the models of `loss.distillation`, in evaluation mode.
     """
 
-    def __init__(self, settings: LossSettings, fields: Fields, *, sums: Sums = list):
-        self.settings, self.sums = settings, sums
+    def __init__(
+        self, settings: LossSettings, fields: Fields, *, sums: Sums = list, teachers: Sequence[EncoderDecoder] = ()
+    ):
+        self.settings, self.sums, self.teachers = settings, sums, list(teachers)
         self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
@@ -80,9 +83,16 @@ class Objective:
     def loss(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch, *, idle: bool = False) -> Loss:
         targets, mask = targets_of(batch)
         classes = None if self.weights is None else self.weights.to(targets.device)
-        total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
+        own = 1 - self.settings.distillation.weight if self.teachers else 1.0
+        total = torch.zeros((), device=targets.device)
+        if own:
+            loss = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
+            total = own * loss if self.teachers else loss
         real = int(mask.sum())
         terms = self._terms(model, step, ready, targets, mask, idle=idle)
+        if self.teachers:
+            each = self._distillation(model.log_probs(step, ready), batch, mask)
+            terms["distillation"] = each.sum() if classes is None else (each * classes[targets[mask]]).sum()
         if self.aligned is not None and batch.alignment is not None:
             weights = step.looks[self.aligned].dense()
             terms["alignment"] = self.settings.alignment.weight * alignment(weights, batch.alignment)
@@ -99,6 +109,15 @@ class Objective:
         count = float(real if classes is None else classes[targets].sum())
         loss = Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
         return loss.nothing() if idle else loss
+
+    def _distillation(
+        self, log_probs: Float[Tensor, "rows *steps symbols"], batch: Batch, mask: Bool[Tensor, "rows *steps"]
+    ) -> Float[Tensor, " real"]:
+        """The weighted divergence from the teachers, of each real target."""
+        settings = self.settings.distillation
+        taught = teacher_log_probs(self.teachers, batch)
+        each = divergence(taught[mask], log_probs[mask], temperature=settings.temperature)
+        return settings.weight * settings.temperature**2 * each
 
     def _terms(
         self, model: EncoderDecoder, step: Step, ready: Ready, targets: Tensor, mask: Tensor, *, idle: bool
@@ -187,6 +206,32 @@ def consistency(
     p, q = log_probs.clamp(min=FLOOR).chunk(2)
     divergence = ((p.exp() - q.exp()) * (p - q)).sum(-1)
     return divergence[mask[: len(p)]].sum() / 2
+
+
+# ---------------------------------------------------------------- distillation (Hinton et al. 2015; Kim and Rush 2016)
+
+
+@torch.no_grad()
+def teacher_log_probs(teachers: Sequence[EncoderDecoder], batch: Batch) -> Float[Tensor, "rows *steps symbols"]:
+    """log of the mean probability that the teachers give every symbol, each of them reading the true symbols."""
+    return mean_probability([model.log_probs(*model.forward_batch(batch)) for model in teachers])
+
+
+def divergence(
+    teacher: Float[Tensor, "targets symbols"], student: Float[Tensor, "targets symbols"], *, temperature: float = 1.0
+) -> Float[Tensor, " targets"]:
+    """KL(p || q) of each target, p and q being proportional to the two probabilities to the power 1 / temperature.
+
+    The factor temperature ** 2 that goes with it keeps the size of the gradient.
+
+    >>> log_probs = torch.log_softmax(torch.tensor([[1.0, 2.0]]), -1)
+    >>> divergence(log_probs, log_probs, temperature=2.0)
+    tensor([0.])
+    """
+    p, q = teacher.clamp(min=FLOOR), student.clamp(min=FLOOR)
+    if temperature != 1:
+        p, q = torch.log_softmax(p / temperature, -1), torch.log_softmax(q / temperature, -1)
+    return (p.exp() * (p - q)).sum(-1)
 
 
 # ---------------------------------------------------------------- CTC
