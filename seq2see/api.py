@@ -72,6 +72,7 @@ from seq2see.training.distributed import check_command
 from seq2see.training.fine_tuning import fine_tuning_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
+from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
 from seq2see.training.unlabelled import answered_rows, check_answerable, read_labelled
 
 __all__ = ["Model", "compare", "default_folder", "distill", "load", "train"]
@@ -414,6 +415,9 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     start: str | Path | Model | None = None,
+    unlabelled: Data | None = None,
+    confidence: float | None = None,
+    pretrain: float = 0.0,
     listeners: Sequence[Listener] | None = None,
 ) -> Model:
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
@@ -425,6 +429,10 @@ def train(
     resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,
     learning rate and the like may change.
     overwrite: replace a run that is in `out`; without it, such a folder is refused.
+    unlabelled: a table of inputs for self-training: a first model, in the folder `teacher` of the run's, answers them,
+    and those answers that have at least `confidence` (default 0.9; of a text the geometric mean of its symbols'
+    probabilities) are learned beside the labelled rows. pretrain: a share of the run for denoising pre-training on the
+    texts of both tables. The limits (`minutes` and the like) are those of each stage.
 
     Processes that torchrun has started with the same arguments train one model together, and go on from the last
     checkpoint where torchrun restarts them.
@@ -435,19 +443,14 @@ def train(
         source = initial.recipe if recipe is None and initial is not None else recipe
         if source is None and (out is None or not resume):
             raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
-
-        def resumed(folder: Path) -> Model:
-            stored, sources = resumable(folder)
-            new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
-            check_rows(sources, tables)
-            check_sources(sources, data=None if data is None else new.data, dev=new.dev, columns=columns)
-            _say(followers, left_out(stored, extra))
-            return Model(
-                run_training(resumed_recipe(stored, extra), sources, folder=folder, listeners=followers, resume=True)
-            )
-
+        staged = unlabelled is not None or confidence is not None or bool(pretrain)
         if resume:
-            return resumed(Path(out) if out is not None else default_folder(load_recipe(source or {})))
+            if staged:
+                raise UserError(
+                    "unlabelled, confidence, pretrain: a resumed run goes on as it was begun; leave them out"
+                )
+            folder = Path(out) if out is not None else default_folder(load_recipe(source or {}))
+            return _resume(folder, data, dev, columns, changes=extra, listeners=followers)
         if data is None:
             raise UserError("no data: give a table with --data (data=...)")
         resolved = load_recipe(source or {}, overrides=extra)
@@ -457,7 +460,21 @@ def train(
             _say(followers, notes)
         folder = Path(out) if out is not None else default_folder(resolved)
         if was_restarted(folder):
-            return resumed(folder)
+            return _resume(folder, data, dev, columns, changes=extra, listeners=followers)
+        if staged:
+            plan = plan_stages(
+                resolved,
+                data,
+                dev,
+                columns,
+                folder=folder,
+                unlabelled=unlabelled,
+                confidence=confidence,
+                pretrain=pretrain,
+                start=start,
+                overwrite=overwrite,
+            )
+            return Model(train_in_stages(plan, folder=folder, listeners=followers))
         sources, tables = sources_of(resolved, data, dev, columns, folder=folder)
         return Model(
             run_training(
@@ -550,6 +567,29 @@ def _changes(
     if device is not None:
         changes.append(f"training.device={device}")
     return changes
+
+
+def _resume(
+    folder: Path,
+    data: Data | None,
+    dev: Data | None,
+    columns: Sequence[str] | None,
+    *,
+    changes: Sequence[str],
+    listeners: Sequence[Listener],
+) -> Model:
+    """Go on with the run in a folder, or with its stages."""
+    if unfinished_stages(folder):
+        if data is not None or dev is not None or columns is not None:
+            raise UserError("data, dev, columns: a run in stages goes on with its own tables; leave them out")
+        return Model(train_in_stages(read_plan(folder), folder=folder, listeners=listeners, changes=changes))
+    stored, sources = resumable(folder)
+    new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
+    check_rows(sources, tables)
+    check_sources(sources, data=None if data is None else new.data, dev=new.dev, columns=columns)
+    _say(listeners, left_out(stored, changes))
+    recipe = resumed_recipe(stored, changes)
+    return Model(run_training(recipe, sources, folder=folder, listeners=listeners, resume=True))
 
 
 def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:

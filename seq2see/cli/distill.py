@@ -1,8 +1,8 @@
 """`seq2see distill`: Train one model, the student, on what an ensemble of models answers.
 
 At every symbol the student learns the mean probability of its teachers beside the true output: settings
-loss.distillation.weight and loss.distillation.temperature. Rows of --unlabelled are answered by the teachers. A run that
-was stopped goes on with `seq2see train DIR --resume`.
+loss.distillation.weight and loss.distillation.temperature. Rows of --unlabelled are answered by the teachers. A run
+that was stopped goes on with `seq2see train DIR --resume`.
 """
 
 from __future__ import annotations

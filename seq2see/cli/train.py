@@ -16,6 +16,7 @@ from seq2see.cli.parser import (
     add_json,
     add_training,
     integer,
+    number,
     overrides_of,
     print_json,
     program,
@@ -31,6 +32,7 @@ EXAMPLES = (
     "seq2see train transliteration --data names.csv --minutes 10",
     "seq2see train translation --data multi30k --set attention.score=dot --set encoder.size=256",
     "seq2see train runs/translation --resume",
+    "seq2see train grapheme-to-phoneme --data words.tsv --unlabelled more.txt --confidence 0.95",
     "seq2see train translation --data multi30k --studio",
 )
 
@@ -52,6 +54,24 @@ def arguments(parser: Parser) -> None:
         help="only compute the latest update of a run whose gradient was not finite again, and say where",
     )
     parser.add_argument("--from", dest="start", metavar="MODEL", help="start from the weights of a model (fine-tuning)")
+    parser.add_argument(
+        "--unlabelled",
+        metavar="TABLE",
+        help="self-training: inputs that a first model answers, to learn from too; limits are those of each stage",
+    )
+    parser.add_argument(
+        "--confidence",
+        metavar="C",
+        type=number,
+        help="least probability of such an answer, of a text the geometric mean over its symbols (default: 0.9)",
+    )
+    parser.add_argument(
+        "--pretrain",
+        metavar="SHARE",
+        type=number,
+        default=0.0,
+        help="share of a run for denoising pre-training of encoder and decoder on the texts (default: 0)",
+    )
     parser.add_argument(
         "--device", metavar="D", help="device: cpu, cuda, cuda:1, mps ... (default: the recipe's setting)"
     )
@@ -91,6 +111,9 @@ def run(args: Arguments) -> None:
             resume=args.resume,
             overwrite=args.overwrite,
             start=args.start,
+            unlabelled=None if args.unlabelled is None else locate(args.unlabelled)[0],
+            confidence=args.confidence,
+            pretrain=args.pretrain,
             listeners=listeners,
         )
     if not speaks():
@@ -134,6 +157,7 @@ def _check(args: Arguments) -> None:
     if args.resume:
         useless = ["--from"] if args.start is not None else []
         useless += ["--overwrite"] if args.overwrite else []
+        useless += [f"--{name}" for name in ("unlabelled", "confidence", "pretrain") if getattr(args, name)]
         if useless:
             raise UserError(
                 f"{', '.join(useless)}: cannot be used with --resume, which continues a run as it was started"
@@ -144,7 +168,8 @@ def _check(args: Arguments) -> None:
 
 def _check_replay(args: Arguments) -> None:
     """Refuse options that have no effect: a replayed update is as it was."""
-    names = ("data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start")
+    names = ["data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start"]
+    names += ["unlabelled", "confidence", "pretrain"]
     switches = ("resume", "overwrite", "studio")
     useless = [name for name in names if getattr(args, name, None)] + [name for name in switches if getattr(args, name)]
     if useless:

@@ -219,6 +219,9 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
         way = "step by step" if share else network.decoder.way_of_teaching
         own = f", the model's own in a share growing to {share:.0%}" if share else ""
         lines.append(f"{forced}{own}; computed: {way}")
+    if settings.noise.any:
+        shares = ", ".join(f"{what} {share:g}" for what, share in settings.noise if share)
+        lines.append(f"noise on the symbols that are read: {shares}")
     lines.append(_minimised(recipe))
     dropped = ", ".join(f"{where} {share:g}" for where, share in _dropouts(recipe).items() if share)
     if dropped:

@@ -332,6 +332,27 @@ def check_distillation_settings(recipe: Recipe) -> Iterator[Problem]:
         yield from no_effect(recipe.loss, "loss", ["label_smoothing"], because)
 
 
+@rule("noise")
+def check_noise(recipe: Recipe) -> Iterator[Problem]:
+    """Noise moves the symbols of texts; what names them by their places has to stay."""
+    if not recipe.training.noise.any:
+        return
+    if recipe.copied_from is not None:
+        yield Problem("training.noise", f"symbols of '{recipe.copied_from}' are copied (decoder.copy_from); allowed: 0")
+    if recipe.loss.alignment.column is not None:
+        yield Problem("training.noise", "links name places of the input (loss.alignment.column); allowed: 0")
+
+
+@rule("noise-settings", stage="no-effect")
+def check_noise_settings(recipe: Recipe) -> Iterator[Problem]:
+    noise, path = recipe.training.noise, "training.noise"
+    texts = [column for column in recipe.inputs.values() if column.in_a_row]
+    if not texts:
+        yield from no_effect(noise, path, type(noise).model_fields, "there is no input of kind text")
+    elif all(column.unordered for column in texts):
+        yield from no_effect(noise, path, ["swap"], "a set has no order")
+
+
 @rule("search-lengths")
 def check_lengths(recipe: Recipe) -> Iterator[Problem]:
     least, most = recipe.search.min_length, recipe.search.max_length

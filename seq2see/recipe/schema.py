@@ -85,6 +85,18 @@ class LossSettings(Settings):
     )
 
 
+class NoiseSettings(Settings):
+    """Noise on the symbols of texts that are read while training, drawn anew for every batch; outputs stay clean."""
+
+    mask: Share = Field(0.0, description="share of the symbols that become <unk>")
+    drop: Share = Field(0.0, description="share of the symbols that are left out")
+    swap: Share = Field(0.0, description="share of the symbols that change places with the next one")
+
+    @property
+    def any(self) -> bool:
+        return bool(self.mask or self.drop or self.swap)
+
+
 class TrainingSettings(Settings):
     """How it is minimised."""
 
@@ -133,6 +145,7 @@ class TrainingSettings(Settings):
     scheduled_sampling: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the model's own tokens at the end of training, growing from 0"
     )
+    noise: NoiseSettings = NoiseSettings()
     bptt: Positive = Field(128, description="streams: symbols between two updates")
     lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
     dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")

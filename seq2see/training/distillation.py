@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from seq2see.errors import UserError
-from seq2see.model import EncoderDecoder
 from seq2see.modalities.base import Modality
+from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle, find_device, model_checksums
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.predictor import check_ensemble
@@ -46,8 +46,7 @@ def student_recipe(teacher: Recipe, recipe: Recipe, teachers: Sequence[str]) -> 
 
 def _read_as(teacher: dict[str, Any], own: dict[str, Any], path: str, differing: list[str]) -> dict[str, Any]:
     """The teacher's settings of a column, with the recipe's own encoder, column and augmentation."""
-    free = {key: own[key] for key in ("column", "encoder", "augment") if key in own and key in teacher}
-    merged = {**teacher, **free}
+    merged = teacher | {key: own[key] for key in ("column", "encoder", "augment") if key in own and key in teacher}
     differing += [f"{path}.{key} {value}" for key, value in merged.items() if own.get(key, value) != value]
     return merged
 

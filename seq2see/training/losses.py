@@ -6,7 +6,7 @@ Cross entropy, label smoothing and squared error are computed by the output head
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,12 +14,12 @@ from torch import Tensor
 
 from seq2see.attention import Look
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.data.vocabulary import EOS
+from seq2see.data.vocabulary import EOS, PAD, UNK
 from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.pipeline.fields import Fields
-from seq2see.recipe.schema import LossSettings
+from seq2see.recipe.schema import LossSettings, NoiseSettings
 from seq2see.search.models import mean_probability
 
 Sums = Callable[[Sequence[float]], list[float]]
@@ -54,13 +54,21 @@ class Loss:
 class Objective:
     """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update.
 
-    sums: over the processes that share a batch; teachers: the models of `loss.distillation`, in evaluation mode.
+    sums: over the processes that share a batch; teachers: the models of `loss.distillation`, in evaluation mode;
+    noise: on the inputs that the model reads, not on those of the teachers.
     """
 
     def __init__(
-        self, settings: LossSettings, fields: Fields, *, sums: Sums = list, teachers: Sequence[EncoderDecoder] = ()
+        self,
+        settings: LossSettings,
+        fields: Fields,
+        *,
+        sums: Sums = list,
+        teachers: Sequence[EncoderDecoder] = (),
+        noise: NoiseSettings | None = None,
     ):
         self.settings, self.sums, self.teachers = settings, sums, list(teachers)
+        self.noise = noise if noise is not None and noise.any else None
         self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
@@ -74,10 +82,11 @@ class Objective:
     def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0, idle: bool = False) -> Loss:
         """own_share: how often the model reads its own last symbol instead of the true one (scheduled sampling).
         idle: the batch belongs to another process, and counts nothing here."""
+        read = batch if self.noise is None else noised_batch(batch, self.noise)
         if own_share > 0:
-            step, ready = scheduled_sampling(model, batch, own_share)
+            step, ready = scheduled_sampling(model, read, own_share)
         else:
-            step, ready = model.forward_batch(batch)
+            step, ready = model.forward_batch(read)
         return self.loss(model, step, ready, batch, idle=idle)
 
     def loss(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch, *, idle: bool = False) -> Loss:
@@ -86,8 +95,8 @@ class Objective:
         own = 1 - self.settings.distillation.weight if self.teachers else 1.0
         total = torch.zeros((), device=targets.device)
         if own:
-            loss = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
-            total = own * loss if self.teachers else loss
+            total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
+            total = own * total if self.teachers else total
         real = int(mask.sum())
         terms = self._terms(model, step, ready, targets, mask, idle=idle)
         if self.teachers:
@@ -147,6 +156,45 @@ def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, "batch *steps"]]:
         raise ValueError("a batch without targets has no loss")
     targets = batch.target.ids if isinstance(batch.target, Labels) else batch.target.values
     return targets, torch.ones(len(targets), dtype=torch.bool, device=targets.device)
+
+
+def noised_batch(batch: Batch, settings: NoiseSettings) -> Batch:
+    """The batch with noise on the symbols of its texts."""
+    inputs = {
+        name: noised(column, settings) if isinstance(column, Sequences) else column
+        for name, column in batch.inputs.items()
+    }
+    return replace(batch, inputs=inputs)
+
+
+def noised(column: Sequences, settings: NoiseSettings) -> Sequences:
+    """Symbols swapped with the next one, then masked, then dropped; at least one of each row stays.
+
+    Random numbers are torch's own, of the CPU, so that a resumed run draws the same.
+    """
+    ids, real = column.ids, column.mask
+
+    def drawn(share: float) -> Bool[Tensor, "batch length"]:
+        return (torch.rand(ids.shape) < share).to(ids.device) & real
+
+    if settings.swap and ids.shape[1] > 1:
+        first = drawn(settings.swap)[:, :-1] & real[:, 1:]
+        first[:, 1:] &= ~first[:, :-1].clone()  # no symbol moves twice
+        order = torch.arange(ids.shape[1], device=ids.device).repeat(len(ids), 1)
+        order[:, :-1] += first.long()
+        order[:, 1:] -= first.long()
+        ids = ids.gather(1, order)
+    if settings.mask:
+        ids = ids.masked_fill(drawn(settings.mask), UNK)
+    if settings.drop:
+        kept = real & ~drawn(settings.drop)
+        kept[:, 0] |= real[:, 0] & ~kept.any(1)
+        order = torch.argsort((~kept).int(), dim=1, stable=True)
+        real = kept.gather(1, order)
+        ids = ids.gather(1, order).masked_fill(~real, PAD)
+        longest = max(int(real.sum(1).max()), 1)
+        ids, real = ids[:, :longest], real[:, :longest]
+    return replace(column, ids=ids, mask=real)
 
 
 def scheduled_sampling(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:

@@ -279,7 +279,7 @@ class _Run:
         """Write what a run's folder has beside its checkpoints."""
         folder, recipe = self.folder, self.recipe
         if not self.resume:
-            _clear(folder)
+            clear_run(folder)
             sources = json.dumps(asdict(self.sources), ensure_ascii=False)
             write_bytes(folder / SOURCES, sources.encode("utf-8", "backslashreplace"))
             write_examples(folder, recipe, self.corpus.dev)
@@ -422,7 +422,7 @@ def _plan_reports(corpus: Corpus, feed: Feed, metrics: Sequence[str]) -> tuple[i
     return epochs, [f"a report every {epochs} epochs, as dev is large beside train (training.report_every: in updates)"]
 
 
-def _clear(folder: Path) -> None:
+def clear_run(folder: Path) -> None:
     """Remove an old run from a folder, weights first: they must never be beside another vocabulary."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -129,7 +129,9 @@ class Trainer:
         self.settings = bundle.recipe.training
         check_schedule(self.settings)
         self.network = bundle.network
-        self.objective = Objective(bundle.recipe.loss, bundle.fields, sums=self.world.sums, teachers=teachers)
+        self.objective = Objective(
+            bundle.recipe.loss, bundle.fields, sums=self.world.sums, teachers=teachers, noise=self.settings.noise
+        )
         self.optimizer = build_optimizer(self.settings, self.network)
         self.average = MovingAverage(self.network, self.settings.ema) if self.settings.ema else None
         self.state = TrainingState(fingerprint=feed.fingerprint)

@@ -178,8 +178,8 @@ def answered_rows(
                 rows.append({**row, OUTPUT: answer.text})
     if not kept:
         raise UserError(
-            f"--confidence {confidence:g}: no answer to {counted(len(asked), 'unlabelled row')} reaches it; the highest "
-            f"has {highest:.3f}"
+            f"--confidence {confidence:g}: no answer to {counted(len(asked), 'unlabelled row')} reaches it, the "
+            f"highest has {highest:.3f}; the model that gave them is kept"
         )
     known = f" ({len(everything) - len(asked):,} more are labelled, or twice there)" if asked != everything else ""
     least = f" with a confidence of at least {confidence:g}" if confidence else ""
