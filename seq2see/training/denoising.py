@@ -20,6 +20,7 @@ from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.weights import fill, tensors_of
 from seq2see.recipe import Recipe, load_recipe
 from seq2see.settings.columns import TextSettings
+from seq2see.training.run import seed_everything
 
 Half = Literal["encoder", "decoder", "both"]
 NOISE = {"mask": 0.15, "drop": 0.1, "swap": 0.1}
@@ -95,7 +96,7 @@ class Pretraining:
     def run(self, train: TrainPart, folder: Path) -> Bundle:
         """Train the autoencoders, and write the model that their weights make into the folder."""
         fields = self._fields()
-        bundle = Bundle.create(self.recipe, fields)
+        bundle = self._create(self.recipe, fields)
         weights = tensors_of(bundle.network)
         for half in self.halves:
             recipe = self.autoencoder(half)
@@ -180,7 +181,12 @@ class Pretraining:
         own, owner = unbuilt_fields(recipe), fields.output if half == "decoder" else fields.inputs[self.name]
         for field in own.values():
             _text(field).use(_text(owner))
-        return Bundle.create(recipe, Fields.assemble(recipe, own))
+        return self._create(recipe, Fields.assemble(recipe, own))
+
+    def _create(self, recipe: Recipe, fields: Fields) -> Bundle:
+        """An untrained model, whichever were created before it."""
+        seed_everything(self.recipe.training.seed)
+        return Bundle.create(recipe, fields)
 
 
 def _text(field: object) -> TextField:

@@ -38,7 +38,7 @@ from seq2see.training.checkpoints import (
 from seq2see.training.denoising import TAKEN, Half, Pretraining, check_pretrainable, texts_of
 from seq2see.training.distributed import check_command
 from seq2see.training.reports import Listener
-from seq2see.training.run import clear_run, seed_everything, train
+from seq2see.training.run import clear_run, train
 from seq2see.training.unlabelled import (
     LabelledRows,
     answered_rows,
@@ -206,7 +206,6 @@ class _Stages:
             sources, tables = sources_of(recipe, rows, None, None, folder=folder / half)
             return self._stage(recipe, sources, folder / half, start, tables, changes=())
 
-        seed_everything(self.recipe.training.seed)
         return pretraining.run(autoencoder, folder)
 
     def _stage(
