@@ -177,9 +177,12 @@ def answered_rows(
                 kept += 1
                 rows.append({**row, OUTPUT: answer.text})
     if not kept:
+        asked_for = counted(len(asked), "unlabelled row")
+        if not highest:
+            raise UserError(f"--unlabelled: no answer to {asked_for} is a text that ends (search.max_length)")
         raise UserError(
-            f"--confidence {confidence:g}: no answer to {counted(len(asked), 'unlabelled row')} reaches it, the "
-            f"highest has {highest:.3f}; the model that gave them is kept"
+            f"--confidence {confidence:g}: no answer to {asked_for} reaches it, the highest has {highest:.3f}; the "
+            "model that gave them is kept"
         )
     known = f" ({len(everything) - len(asked):,} more are labelled, or twice there)" if asked != everything else ""
     least = f" with a confidence of at least {confidence:g}" if confidence else ""

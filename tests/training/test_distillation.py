@@ -18,7 +18,6 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe import load_recipe
 from seq2see.training.losses import Objective, divergence, targets_of, teacher_log_probs
-from tests.recipe.refusing import Refused
 from tests.system.small import RecordingListener, write_table
 from tests.training.tiny import ROWS, last_checkpoint, rows_of, run, same, words
 
@@ -204,46 +203,6 @@ def test_labels_are_distilled(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- misuse
-
-ONE: dict[str, Any] = {"inputs": {"source": {}}}
-TAUGHT = {"distillation": {"teachers": ["a"]}}
-AT = "loss.distillation"
-
-
-@pytest.mark.parametrize(
-    "refused",
-    [
-        Refused(
-            {**ONE, "loss": {"distillation": {"weight": 0.2, "temperature": 3}}},
-            {f"{AT}.weight": "distillation-settings", f"{AT}.temperature": "distillation-settings"},
-            "teachers",
-        ),
-        Refused(
-            {**ONE, "loss": {"distillation": {"teachers": ["a"], "weight": 0}}},
-            {f"{AT}.teachers": "distillation-settings"},
-            "weight",
-        ),
-        Refused(
-            {**ONE, "loss": {"distillation": {"teachers": ["a"], "weight": 1}, "label_smoothing": 0.1}},
-            {"loss.label_smoothing": "distillation-settings"},
-        ),
-        Refused({**ONE, "loss": {"distillation": {"teachers": ["a", "a"]}}}, {f"{AT}.teachers": "distillation"}),
-        Refused({"data": {"stream": True}, "loss": TAUGHT}, {f"{AT}.teachers": "distillation"}, "stream"),
-        Refused(
-            {"inputs": {"x": {"kind": "vector"}}, "output": {"kind": "vector"}, "loss": TAUGHT},
-            {f"{AT}.teachers": "distillation"},
-            "probabilities",
-        ),
-        Refused(
-            {**ONE, "loss": TAUGHT, "training": {"scheduled_sampling": 0.2}},
-            {"training.scheduled_sampling": "distillation"},
-            "teachers",
-        ),
-    ],
-    ids=str,
-)
-def test_settings_that_cannot_work_are_refused(refused: Refused) -> None:
-    refused.check()
 
 
 def test_teachers_that_cannot_teach_are_refused(trained: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from seq2see.recipe.schema import NoiseSettings
 from seq2see.training.denoising import NOISE, Pretraining
 from seq2see.training.losses import noised
 from seq2see.training.self_training import STAGES
-from tests.recipe.refusing import Refused
+from tests.commands import Run
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, rows_of, run, same, weights, words
 
@@ -173,35 +175,6 @@ def test_noise_reaches_training(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- misuse
 
-NOISY = {"noise": {"mask": 0.1}}
-
-
-@pytest.mark.parametrize(
-    "refused",
-    [
-        Refused({"training": NOISY}, {"training.noise.mask": "noise-settings"}, "text"),
-        Refused(
-            {"inputs": {"x": {"kind": "set"}}, "encoder": {"kind": "deep-sets"}, "training": {"noise": {"swap": 0.1}}},
-            {"training.noise.swap": "noise-settings"},
-            "set",
-        ),
-        Refused(
-            {"inputs": {"x": {}}, "decoder": {"copy_from": "x"}, "training": NOISY},
-            {"training.noise": "noise"},
-            "copy_from",
-        ),
-        Refused(
-            {"inputs": {"x": {}}, "loss": {"alignment": {"column": "links"}}, "training": NOISY},
-            {"training.noise": "noise"},
-            "alignment",
-        ),
-    ],
-    ids=str,
-)
-def test_noise_that_cannot_work_is_refused(refused: Refused) -> None:
-    refused.check()
-
-
 VECTOR = {"inputs": {"x": {"kind": "vector"}}, "output": {"kind": "vector"}}
 MISUSE: list[tuple[Any, dict[str, Any], str]] = [
     (ROWS, {"confidence": 0.5}, "--unlabelled"),
@@ -236,3 +209,30 @@ def test_a_threshold_that_nothing_reaches_is_an_error(tmp_path: Path, tables: di
     (out / STAGES).write_text('{"recipe": 3}')
     with pytest.raises(UserError, match=STAGES):
         seq2see.train(None, out=out, resume=True, listeners=[])
+
+
+def test_the_commands_take_and_refuse_options(tmp_path: Path, tables: dict[str, Any], call: Callable[..., Run]) -> None:
+    recipe, out, more = tmp_path / "recipe.yaml", tmp_path / "out", tmp_path / "more.txt"
+    recipe.write_text(json.dumps(ROWS), encoding="utf-8")
+    more.write_text("abcd\ndcba\n", encoding="utf-8")
+    given = [
+        "--data",
+        tables["data"],
+        "--unlabelled",
+        more,
+        "--set",
+        "training.film=0",
+        "--set",
+        "training.learning_rate=0.03",
+    ]
+    done = call("train", recipe, *given, "--confidence", 0, "--pretrain", 0.2, "--updates", 40, "--out", out)
+    assert done.code == 0, done.err
+    assert "unlabelled: " in done.err
+    assert call("train", out, "--resume", "--unlabelled", more).code == 2
+    assert call("train", recipe, "--data", tables["data"], "--confidence", 0.5, "--out", tmp_path / "o").code == 2
+    student = ["--out", tmp_path / "student", "--updates", 2, "--json"]
+    taught = call("distill", f"{out}+{out / 'teacher'}", *given, *student, "--real-share", 0.5, "--beam", 2)
+    assert taught.code == 0, taught.err
+    assert json.loads(taught.out)["model"] == str(tmp_path / "student")
+    assert call("distill", out, "--out", tmp_path / "p").code == 2
+    assert call("distill", out, "--data", tables["data"], "--epochs", 0, "--out", tmp_path / "p").code == 2

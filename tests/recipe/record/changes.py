@@ -132,7 +132,14 @@ GONE: set[str] = set()
 """Paths, or beginnings of paths up to a dot, that accepted recipes no longer have where they had them:
 `attention.gumbel_temperature`, or `decoder.reconstruction` for all below it. NAME stands for the name of an input."""
 
-ADDED: set[str] = {"data.shuffle_rows", "training.deterministic", "training.ema", "training.wait_minutes"}
+ADDED: set[str] = {
+    "data.shuffle_rows",
+    "loss.distillation",
+    "training.deterministic",
+    "training.ema",
+    "training.noise",
+    "training.wait_minutes",
+}
 """Paths, written in the same way, that accepted recipes have where they had none."""
 
 
