@@ -1,4 +1,4 @@
-"""The public Python API: `train`, `distill`, `load`, `compare` and `Model`."""
+"""The public Python API: `train`, `distill`, `load`, `compare`, `crossval`, `tune` and `Model`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from seq2see.training.checkpoints import (
     sources_of,
     was_restarted,
 )
-from seq2see.training.comparing import compare
+from seq2see.training.comparing import compare, crossval
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.distillation import student_recipe
 from seq2see.training.distributed import check_command
@@ -73,9 +73,10 @@ from seq2see.training.fine_tuning import fine_tuning_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
 from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
+from seq2see.training.tuning import tune
 from seq2see.training.unlabelled import answered_rows, check_answerable, read_labelled
 
-__all__ = ["Model", "compare", "default_folder", "distill", "load", "train"]
+__all__ = ["Model", "compare", "crossval", "default_folder", "distill", "load", "train", "tune"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 

@@ -232,6 +232,8 @@ COMMANDS = {
     "look": "draw where a model looks",
     "explain": "work out one decoding step with real numbers",
     "compare": "train variants of a recipe with the same updates and seeds, and rank them",
+    "crossval": "measure a recipe on speakers, books or writers that it was not trained on",
+    "tune": "search for the best settings of a recipe within a given time",
     "distill": "train one model on what an ensemble answers",
     "faithful": "test whether attention is faithful: its agreement with occlusion and gradients",
     "encode": "encode inputs as vectors, or find nearest neighbours",

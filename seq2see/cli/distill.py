@@ -10,8 +10,18 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_json, add_training, integer, number, overrides_of
-from seq2see.cli.train import check_limits, print_report
+from seq2see.cli.parser import (
+    Arguments,
+    Parser,
+    add_beam,
+    add_json,
+    add_training,
+    check_above_zero,
+    integer,
+    number,
+    overrides_of,
+)
+from seq2see.cli.train import print_report
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -41,7 +51,7 @@ def arguments(parser: Parser) -> None:
 
 
 def run(args: Arguments) -> None:
-    check_limits(args)
+    check_above_zero(args, "epochs", "updates", "minutes")
     if args.data is None:
         raise UserError("no data: give --data, a table with inputs and outputs")
     from seq2see.api import distill

@@ -101,13 +101,13 @@ def shards_for(file: Path, to: Path, tell: Callable[[str], None]) -> list[Path]:
     from seq2see.data.shards import shards_of
     from seq2see.data.tables import format_of
 
-    found = shards_of(file)
+    tables = shards_of(file)
     folder = to.resolve()
-    shards = [shard for shard in found if folder not in shard.resolve().parents]
+    shards = [shard for shard in tables if folder not in shard.resolve().parents]
     if not shards:
         raise UserError(f"--to {to}: --file {file} is in this folder; give another one, as tables keep their names")
-    if len(shards) < len(found):  # 'data/**/*.tsv' with --to data/out
-        tell(f"{counted(len(found) - len(shards), 'table')} of --file in {to} left out")
+    if len(shards) < len(tables):  # 'data/**/*.tsv' with --to data/out
+        tell(f"{counted(len(tables) - len(shards), 'table')} of --file in {to} left out")
     names = Counter(shard.name for shard in shards)
     twice = [shard for shard in shards if names[shard.name] > 1]
     if twice:

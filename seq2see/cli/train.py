@@ -15,6 +15,7 @@ from seq2see.cli.parser import (
     Parser,
     add_json,
     add_training,
+    check_above_zero,
     integer,
     number,
     overrides_of,
@@ -142,16 +143,8 @@ def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
             yield [progress, page]
 
 
-def check_limits(args: Arguments) -> None:
-    """Refuse limits of a run that are not above 0."""
-    for name in ("epochs", "updates", "minutes"):
-        value = getattr(args, name)
-        if value is not None and not 0 < value < float("inf"):
-            raise UserError(f"--{name} must be above 0, got {value}")
-
-
 def _check(args: Arguments) -> None:
-    check_limits(args)
+    check_above_zero(args, "epochs", "updates", "minutes")
     if args.studio_port is not None and not args.studio:
         raise UserError(f"--studio-port {args.studio_port} needs --studio")
     if args.resume:

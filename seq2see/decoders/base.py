@@ -20,13 +20,14 @@ from seq2see.errors import UserError
 from seq2see.memory import Memory, View
 from seq2see.registry import Problem, Registry
 from seq2see.settings.base import (
+    FittedDropout,
+    FittedSize,
     Layers,
     NameOf,
     Parts,
     Positions,
     Positive,
     Settings,
-    Share,
     Size,
     first_line,
     no_effect,
@@ -79,8 +80,8 @@ class DecoderSettings(Settings):
         "thoughts), or a decoder of one step: label for labels, reconstruction for vectors and pictures; not given: "
         "the first that writes such an output",
     )
-    size: Size = Field(256, description="size of a state")
-    dropout: Share = Field(0.0, description="on what the output layer sees")
+    size: FittedSize = Field(256, description="size of a state")
+    dropout: FittedDropout = Field(0.0, description="on what the output layer sees")
     start: str | list[str] | None = Field(
         None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
     )
@@ -162,7 +163,7 @@ class WrittenSettings(ReadoutSettings, DecoderSettings):
     """Decoders that write symbol by symbol."""
 
     layers: Layers = Field(1, description="one above the other")
-    dropout: Share = Field(
+    dropout: FittedDropout = Field(
         0.0,
         description="between layers and on what the output layer sees; transformer: on what enters and on what each "
         "part of a layer gives too",

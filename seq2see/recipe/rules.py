@@ -183,19 +183,28 @@ def check_pretrained(recipe: Recipe) -> Iterator[Problem]:
             yield Problem(f"{path}.embedding.path", "a pretrained embedding needs a file of vectors")
 
 
-@rule("deterministic")
+@rule("deterministic", droppable=True)
 def check_deterministic(recipe: Recipe) -> Iterator[Problem]:
     """A run that is to repeat its bits depends on no clock, no number of cores and no kind of processor."""
     training = recipe.training
     if not training.deterministic:
         return
     because = "training.deterministic is true"
-    if training.minutes:
-        yield Problem("training.minutes", f"a clock ends the run, and {because}; allowed: 0, with epochs or updates")
+    if training.minutes and (training.epochs or training.updates):
+        yield Problem("training.minutes", f"a clock may end the run, and {because}; allowed: 0")
     if training.threads > 1:
         yield Problem("training.threads", f"sums depend on the number of threads, and {because}; allowed: 0, 1")
     if training.precision == "auto":
         yield Problem("training.precision", f"the processor decides, and {because}; allowed: float32, bfloat16")
+
+
+@rule("deterministic-end")
+def check_deterministic_end(recipe: Recipe) -> Iterator[Problem]:
+    """A run that is to repeat its bits needs an end that is not the clock's."""
+    training = recipe.training
+    if training.deterministic and training.minutes and not (training.epochs or training.updates):
+        message = "only the clock ends the run, and training.deterministic is true"
+        yield Problem("training.minutes", f"{message}; allowed: 0, with --epochs N or --updates N instead")
 
 
 @rule("stream-settings", stage="no-effect")

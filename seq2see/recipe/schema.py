@@ -14,7 +14,7 @@ from seq2see.decoders.base import DecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
 from seq2see.evaluation import BASELINES, METRICS, baselines_for, default_metrics, metrics_for, registered_name
 from seq2see.modalities.text import TextOutput
-from seq2see.settings.base import Amount, Count, NameOf, Positive, Seed, Settings, Share, Temperature, Weight
+from seq2see.settings.base import Amount, Count, Fitted, NameOf, Positive, Seed, Settings, Share, Temperature, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
 
 # ---------------------------------------------------------------- loss, training, use
@@ -113,17 +113,19 @@ class TrainingSettings(Settings):
         0.02, description="share of the run in which the rate rises from 0"
     )
     floor: Annotated[float, Field(ge=0, le=1)] = Field(0.02, description="share of the rate at the end of the schedule")
-    batch_tokens: Positive = Field(1500, description="symbols in a batch, padding included, inputs and output added up")
+    batch_tokens: Annotated[Positive, Fitted("batch")] = Field(
+        1500, description="symbols in a batch, padding included, inputs and output added up"
+    )
     batch_rows: Positive = Field(256, description="... but at most so many rows")
-    epochs: Count = Field(20, description="passes over the data; 0: no limit")
+    epochs: Annotated[Count, Fitted("epochs")] = Field(20, description="passes over the data; 0: no limit")
     updates: Count = Field(0, description="steps of the optimizer; 0: no limit")
     minutes: Annotated[float, Field(ge=0)] = Field(
         0.0, description="of training; 0: no limit; otherwise rules the schedule too"
     )
     patience: Count = Field(
         0,
-        description="stop after so many reports without a better one (after so many epochs, where there are fewer "
-        "reports than epochs); 0: never",
+        description="stop after so many reports in which neither the metric nor the perplexity of dev got better (or "
+        "epochs, where there are fewer reports); 0: never",
     )
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
     report_every: Count = Field(
@@ -218,6 +220,10 @@ class Recipe(Settings):
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
+    fitted: dict[str, str] = Field(
+        {},
+        description="written by a run: the settings that were `auto`, each with the value it got and the table's size",
+    )
 
     def to_dict(self) -> dict[str, Any]:
         return self.model_dump(mode="json")

@@ -31,7 +31,7 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
-from seq2see.recipe import Recipe, notes
+from seq2see.recipe import Recipe, fit_recipe, notes
 from seq2see.recipe.schema import TrainingSettings, with_plugins
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
@@ -228,7 +228,7 @@ class _Run:
                 check_same_data(self.folder, self.checkpoint.state, feed.fingerprint)
             if self.world.leads:
                 self._write()
-        self.world.alike(self.bundle.network)
+        self.world.broadcast_weights(self.bundle.network)
         trainer = self._trainer(feed)
         checkpoint, damaged = self.world.leader((self.checkpoint, self.damaged))
         if checkpoint is not None:
@@ -267,7 +267,7 @@ class _Run:
         self.corpus = corpus = read_corpus(
             self.recipe, tables.data, dev=tables.dev, columns=tables.columns, fields=fields, folder=own
         )
-        self.recipe = corpus.recipe
+        self.recipe = corpus.recipe = fit_recipe(corpus.recipe, corpus.facts)
         self.bundle = bundle = _create(self.recipe, corpus, start, fresh=not self.resume)
         earlier = TrainedRows.load(folder) if self.resume else start.trained if start is not None else None
         bundle.trained = corpus.trained.joined(earlier)

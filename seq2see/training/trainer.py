@@ -96,6 +96,20 @@ class Replay:
     parameters: dict[str, int]
 
 
+def selection_value(dev: Mapping[str, float], metric: str) -> float:
+    """The metric that selects the best model, signed so that higher is better; ties are broken by perplexity.
+
+    Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
+
+    >>> selection_value({"cer": 0.5}, "cer"), selection_value({"exact": float("nan")}, "exact")
+    (-0.5, -inf)
+    """
+    value = dev[metric] * (1 if higher_is_better(metric) else -1)
+    if math.isnan(value):
+        return -math.inf
+    return value + TIE_BREAKER / (1 + dev["perplexity"]) if "perplexity" in dev else value
+
+
 class Trainer:
     """Minimises the loss of a model over a feed of batches.
 
@@ -179,7 +193,7 @@ class Trainer:
         afterwards, should their processors round differently."""
         self.schedule.begin()
         self._tick()
-        self.world.alike(self.network)
+        self.world.broadcast_weights(self.network)
         carried = self.feed.carried()
         if self.world.leads:
             checkpoint = Checkpoint(
@@ -263,7 +277,7 @@ class Trainer:
         self._update(batches)
         state.update_seconds += time.perf_counter() - began
         state.index += 1
-        epoch_ended = state.index == batches
+        epoch_ended = state.index == self.feed.batches(state.epoch)  # known by now, where it was an estimate
         if epoch_ended:
             state.epoch, state.index = state.epoch + 1, 0
         self._tick()
@@ -278,9 +292,9 @@ class Trainer:
     def _update(self, batches: int) -> None:
         state, settings = self.state, self.settings
         share = self._share(batches)
-        rate = settings.learning_rate * rate_factor(settings, share) * state.rate
+        state.learning_rate = settings.learning_rate * rate_factor(settings, share) * state.rate
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = state.learning_rate
         before = _Before(torch.get_rng_state(), random_state(self.bundle.device), dict(state.objective))
         loss = self._gradient(share)
         limit = settings.clip if settings.clip else math.inf
@@ -405,30 +419,28 @@ class Trainer:
         self._tick()
         report = self.world.leader(self.evaluate(self.bundle))
         report.update, report.seconds = self.state.updates, round(self.state.seconds, 2)
-        report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
+        report.epoch, report.learning_rate = round(self._epochs(), 4), self.state.learning_rate
         return report
 
-    def _value(self, report: Report) -> float:
-        """The leading metric, signed so that higher is better; ties are broken by perplexity.
-
-        Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
-        """
-        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
-        if math.isnan(value):
-            return -math.inf
-        return value + TIE_BREAKER / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
+    def _learns(self, report: Report) -> bool:
+        """Whether the perplexity of dev is the lowest so far: the rate of a few hundred right outputs jumps,
+        and stands still on a plateau, while the probability of all of them tells that the model still learns."""
+        perplexity, lowest = report.dev.get("perplexity", math.inf), self.state.lowest
+        if math.isnan(perplexity) or perplexity >= (math.inf if lowest is None else lowest):
+            return False
+        self.state.lowest = perplexity
+        return True
 
     def _keep_if_best(self, report: Report) -> None:
         state, settings = self.state, self.settings
-        value = self._value(report)
+        value = selection_value(report.dev, self.metric)
         report.best = state.best is None or value > state.best
+        state.stale = 0 if self._learns(report) or report.best else state.stale + self._stands_for()
         if report.best:
-            state.best, state.best_update, state.stale = value, state.updates, 0
+            state.best, state.best_update = value, state.updates
             self._write_weights()
-        else:
-            state.stale += self._stands_for()
-            if settings.schedule == "plateau":
-                state.rate = max(state.rate / 2, settings.floor)
+        elif settings.schedule == "plateau":
+            state.rate = max(state.rate / 2, settings.floor)
         if settings.average > 1:
             state.kept = keep_best(
                 self.folder / CHECKPOINTS,
@@ -441,9 +453,9 @@ class Trainer:
             )
         if self._out_of_patience():
             state.finished = True
-            single = self._stands_for() == 1
-            since = f"in {counted(state.stale, 'report')}" if single else f"since update {state.best_update:,}"
-            self._say(f"no better {self.metric} {since}: stopped early")
+            since = counted(state.stale, "report" if self._stands_for() == 1 else "epoch")
+            measured = dict.fromkeys([self.metric, "perplexity"] if state.lowest is not None else [self.metric])
+            self._say(f"no better {' or '.join(measured)} in {since}: stopped early")
 
     def _finish(self) -> None:
         """Load the best weights, or the mean of the best ones where that is better."""
@@ -489,7 +501,7 @@ class Trainer:
         """Have all processes use the weights that the leader reads."""
         if self.world.leads:
             fill(self.network, read(), path=path)
-        self.world.alike(self.network)
+        self.world.broadcast_weights(self.network)
 
     def _try_average(self, best: Path) -> None:
         """Use the mean of the best weights if it is better than the best."""
@@ -497,7 +509,7 @@ class Trainer:
         self._load(lambda: average_weights(folder, self.state.kept), folder)
         report = self._evaluated()
         report.averaged = number
-        report.best = self.state.best is None or self._value(report) >= self.state.best
+        report.best = self.state.best is None or selection_value(report.dev, self.metric) >= self.state.best
         if report.best:
             self._write_weights()
         self._write(report)  # last: a run that is killed after it does not make the mean again

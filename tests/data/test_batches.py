@@ -51,6 +51,25 @@ def test_a_row_over_the_budget_is_a_batch_of_its_own() -> None:
     assert len(batches) == 2
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.parametrize("longest", [1, 3, 60])
+@pytest.mark.parametrize(("tokens", "most"), [(1, 8), (90, 8), (90, 1000)])
+def test_a_batch_has_as_many_neighbours_as_fit(columns: int, longest: int, tokens: int, most: int) -> None:
+    widths = np.random.default_rng(longest).integers(0, longest, size=(500, columns), endpoint=True)
+    plan = BatchPlan(widths, batch_tokens=tokens, batch_rows=most)
+    taken = plan.by_length()[::-1]
+    order = np.concatenate(taken)
+    expected: list[list[int]] = []
+    for row in order.tolist():
+        together = [*expected[-1], row] if expected else []
+        fits = len(together) * max(int(widths[together].max(0, initial=0).sum()), 1) <= tokens
+        if together and fits and len(together) <= most:
+            expected[-1] = together
+        else:
+            expected.append([row])
+    assert [batch.tolist() for batch in taken] == expected
+
+
 def test_seed_and_epoch_decide_and_nothing_else() -> None:
     widths = words(2000)
 

@@ -115,6 +115,18 @@ NO_EFFECT = [
         "set",
     ),
     Refused({"data": {"stream": True}, "loss": {"consistency": 1}}, {"loss.consistency": "consistency-loss"}, "stream"),
+    Refused({**ONE, "encoder": {"variational": True}}, {"encoder.variational": "no-effect"}, "encoder.dropout"),
+    Refused({**ONE, "decoder": {"variational": True}}, {"decoder.variational": "no-effect"}, "decoder.dropout"),
+    Refused(
+        {**ONE, "decoder": {"kind": "transformer", "weight_drop": 0.2}},
+        {"decoder.weight_drop": "other-kind"},
+        "recurrent",
+    ),
+    Refused(
+        {**ONE, "decoder": {"weight_drop": 0.2}, "loss": {"consistency": 1}},
+        {"loss.consistency": "consistency-loss"},
+        "dropout",
+    ),
     Refused({**ONE, "search": {"consensus": True}}, {"search.consensus": "output-settings"}, "search.beam 1"),
     Refused({"training": {"film": 5}}, {"training.film": "training-settings"}, "language input"),
     Refused({**ONE, "training": {"epochs": 0, "warmup": 0.5}}, {"training.warmup": "training-settings"}, "end"),

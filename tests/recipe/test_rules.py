@@ -71,7 +71,12 @@ COMBINATIONS = [
     Refused(
         {**ONE, "training": {"deterministic": True, "minutes": 3, "threads": 2, "precision": "auto"}},
         {f"training.{key}": "deterministic" for key in ("minutes", "threads", "precision")},
-        "clock threads processor epochs float32",
+        "clock threads processor float32",
+    ),
+    Refused(
+        {**ONE, "training": {"deterministic": True, "minutes": 3, "epochs": 0}},
+        {"training.minutes": "deterministic-end"},
+        "clock --epochs --updates",
     ),
     Refused(
         {**ONE, "encoder": {"embedding": {"kind": "pretrained"}}},
