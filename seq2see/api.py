@@ -130,7 +130,8 @@ class Model:
         first_row, drawn_as, notices: to predict a table in parts. `first_row` is the index of the part's first row, so
         that samples are those of the whole table, or `drawn_as` the index of each row; `notices` collects the warnings
         about all parts (without it, each call warns).
-        options: further fields of `SearchOptions`.
+        options: further fields of `SearchOptions`, such as language_model (a path, or "none") and
+        language_model_weight.
         """
         many = (isinstance(inputs, list) and not is_numbers(inputs, self.bundle.fields)) or is_frame(inputs)
         rows = self._input_rows(inputs) if many else [self._nonempty_row(inputs)]
@@ -174,19 +175,21 @@ class Model:
         metrics: Sequence[str] | None = None,
         reverse: bool = False,
         progress: OnTask | None = None,
+        **options: Any,
     ) -> Report:
         """Metrics on a table (or on rows by the recipe's names), with those of baselines.
 
         by_length: the number of bins of input lengths; positions: also recall by position; reverse: also with all
-        videos backwards; progress: called now and then with the task, how many are done, and of how many.
+        videos backwards; progress: called now and then with the task, how many are done, and of how many; options:
+        further fields of `SearchOptions`, as for `predict`.
         """
-        options = options_of(self.recipe, beam=beam, n_best=n_best)
+        searched = options_of(self.recipe, beam=beam, n_best=n_best, **options)
         rows = self.rows_of(data, columns)
         warn(self._warnings([question.inputs for question in group_references(rows)]))
         warn(unknown_labels(self.bundles[0], rows))
         seen = self.seen(rows)
         reversed_rows = reverse_videos(self.recipe, rows) if reverse else []
-        measure = partial(evaluate_model, self.bundles, options=options, metrics=metrics, progress=progress)
+        measure = partial(evaluate_model, self.bundles, options=searched, metrics=metrics, progress=progress)
         with use_features(self.bundles, rows + reversed_rows, progress):
             report = measure(rows, bins=by_length, positions=positions).report
             if reverse:

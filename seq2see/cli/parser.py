@@ -302,6 +302,37 @@ def add_beam(parser: Parser) -> None:
     )
 
 
+def add_language_model(parser: Parser) -> None:
+    """--language-model and its weights, read by `language_model_options`."""
+    parser.add_argument(
+        "--language-model",
+        metavar="PATH",
+        help="language model that ranks outputs beside the model: a folder written by train, or a file in ARPA format "
+        "(also .gz); none: no language model (default: the recipe's setting)",
+    )
+    parser.add_argument("--lm-weight", metavar="W", type=number, help="weight of the language model")
+    parser.add_argument(
+        "--lm-internal", metavar="U", type=number, help="weight of the internal language model, which is taken off"
+    )
+    parser.add_argument(
+        "--lm-use",
+        metavar="HOW",
+        choices=("fusion", "rescore"),
+        help="where the language model counts: at every step (fusion), or on the outputs found (rescore)",
+    )
+
+
+def language_model_options(args: Arguments) -> dict[str, Any]:
+    """The options of a search that `add_language_model` reads, as far as they are given."""
+    options = {
+        "language_model": args.language_model,
+        "language_model_weight": args.lm_weight,
+        "language_model_internal": args.lm_internal,
+        "language_model_use": args.lm_use,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def add_json(parser: Parser) -> None:
     """--json."""
     parser.add_argument("--json", action="store_true", help="print JSON, one object per line")

@@ -58,6 +58,7 @@ class Rows:
     """Predictions with everything that a metric may need; every field that is set has one entry per row.
 
     references: the right outputs of each row, at least one; rows may differ in how many they have;
+    inputs: the first text input; joined_inputs: all text inputs, joined;
     unit: what the outputs are made of; input_unit: what the inputs are made of, where that differs;
     alternatives: further hypotheses, best first (the prediction itself may be among them);
     targets: the symbols whose probability was computed, `<eos>` included where the model predicts it;
@@ -79,6 +80,7 @@ class Rows:
     numbers: Sequence[NDArray[np.float64]] | None = None
     true_numbers: Sequence[Sequence[NDArray[np.float64]]] | None = None
     continued: Sequence[NDArray[np.float64]] | None = None
+    joined_inputs: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not self.predictions:
@@ -138,6 +140,7 @@ _PER_ROW = (
     "predictions",
     "references",
     "inputs",
+    "joined_inputs",
     "alternatives",
     "targets",
     "log_probabilities",

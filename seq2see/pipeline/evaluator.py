@@ -136,13 +136,14 @@ def evaluate_model(
     progress: Progress | None = None,
     scoring: AbstractContextManager[object] | None = None,
     spread: Spread | None = None,
+    further: bool = True,
 ) -> Evaluation:
     """Measure a model (or an ensemble) on rows; rows with equal inputs are references of each other.
 
     most: at most so many distinct inputs (0: all); bins: of input lengths; positions: with recall by position; scoring:
     a context in which given outputs are scored (the precision of training); spread: shares the batches out between
-    processes. The perplexity of text and the alignment
-    error rate of rows with known links are always measured.
+    processes; further: measure further baselines too. The perplexity of text and the alignment error rate of rows with
+    known links are always measured.
     """
     bundle = bundles[0]
     recipe = bundle.recipe
@@ -171,7 +172,9 @@ def evaluate_model(
         of_outputs = [name for name in names if name not in (PERPLEXITY, AER)]
         outputs = Measured(of_outputs, metric_rows(bundle, questions, predictions))
         measured.append(outputs)
-        report = evaluate(of_outputs, outputs.rows, baselines=bundle.baselines, bins=bins, positions=positions)
+        report = evaluate(
+            of_outputs, outputs.rows, baselines=bundle.baselines, further=further, bins=bins, positions=positions
+        )
     if plan.scored:
         with scoring:
             measured.append(_score(bundles, chosen, _counter(progress, "outputs scored"), spread))
@@ -262,6 +265,7 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
         [question.references for question in questions],
         inputs=[question.inputs[main] for question in questions] if main else None,
         unit=unit,
+        joined_inputs=[recipe.joined_texts(question.inputs) for question in questions] if main else None,
         input_unit=recipe.texts[main].tokens if main else None,
         alternatives=[
             [str(prediction.answer), *(other.text for other in prediction.alternatives)] for prediction in predictions

@@ -18,7 +18,8 @@ from seq2see.modalities.text import TextField
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.weights import fill, tensors_of
-from seq2see.recipe import Recipe, load_recipe
+from seq2see.recipe import Recipe, fit_recipe, load_recipe
+from seq2see.recipe.fitting import TableFacts
 from seq2see.settings.columns import TextSettings
 from seq2see.training.run import seed_everything
 
@@ -59,7 +60,7 @@ def check_pretrainable(recipe: Recipe, share: float) -> None:
 class Pretraining:
     """The pre-training of a model.
 
-    recipe: of the model; inputs, outputs: texts (or labels) of the training rows, and inputs without outputs; share: of
+    recipe: of the model; inputs: of the labelled rows, then those without outputs; outputs: texts or labels; share: of
     the recipe's limits that all autoencoders together take.
     """
 
@@ -67,6 +68,14 @@ class Pretraining:
     inputs: Sequence[str]
     outputs: Sequence[str]
     share: float
+
+    def fit(self) -> Recipe:
+        """The recipe with what is `auto` fitted to the labelled rows, so that all stages have the same sizes."""
+        fields = self._fields()
+        symbols = sum(len(fields.output.ids(text)) + 1 for text in self.outputs)
+        read = sum(len(fields.inputs[self.name].ids(text)) for text in self.inputs[: len(self.outputs)])
+        self.recipe = fit_recipe(self.recipe, TableFacts(len(self.outputs), symbols, symbols + read))
+        return self.recipe
 
     @property
     def name(self) -> str:

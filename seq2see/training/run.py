@@ -31,8 +31,10 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
+from seq2see.progress import remaining
 from seq2see.recipe import Recipe, fit_recipe, notes
 from seq2see.recipe.schema import TrainingSettings, with_plugins
+from seq2see.search.options import NONE
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
     NONFINITE,
@@ -101,8 +103,10 @@ class _Speed:
         now = time.perf_counter()
         if now - self._reported > SPEED_SECONDS or done == of:
             self._reported = now
-            speed = done / max(now - self._started, 1e-9)
-            self._say(f"'{name}': {done:,} of {of:,} files read by the frozen network, {speed:.0f} a second")
+            seconds = max(now - self._started, 1e-9)
+            left = remaining(done / of, seconds) + ", before the minutes of training begin" if done < of else ""
+            read = f"{done:,} of {of:,} files read by the frozen network"
+            self._say(f"'{name}': {read}, {done / seconds:.0f} a second{left}")
 
 
 # ---------------------------------------------------------------- the run
@@ -347,11 +351,11 @@ def seed_everything(seed: int) -> None:
 def dev_report(
     bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str], spread: Spread | None = None
 ) -> Report:
-    """Metrics and samples on the dev rows, by greedy search, which is enough to follow a run; perplexity under the
-    precision of training. spread: shares the work out between processes."""
+    """Metrics and samples on the dev rows, by greedy search without a language model, which is enough to follow a run;
+    perplexity under the precision of training. spread: shares the work out between processes."""
     settings = bundle.recipe.training
     text = not bundle.recipe.output.one_step
-    options = options_of(bundle.recipe, beam=1 if text else None)
+    options = options_of(bundle.recipe, beam=1 if text else None, language_model=NONE if text else None)
     evaluation = evaluate_model(
         [bundle],
         rows,
@@ -360,6 +364,7 @@ def dev_report(
         metrics=metrics,
         scoring=autocast(settings.precision, bundle.device),
         spread=spread,
+        further=False,
     )
     few = slice(settings.samples if evaluation.predictions else 0)
     samples = samples_of(bundle.recipe, evaluation.questions[few], evaluation.predictions[few], metrics=metrics)

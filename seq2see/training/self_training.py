@@ -173,6 +173,7 @@ class _Stages:
     def run(self) -> Bundle:
         plan = self.plan
         labelled = read_labelled(self.recipe, plan.data, plan.dev, plan.columns)
+        self.recipe = labelled.recipe
         start = None if plan.start is None else Bundle.load(plan.start)
         if plan.pretrain:
             start = self._pretrained(labelled)
@@ -187,18 +188,21 @@ class _Stages:
             self._say(note)
         self._say(f"stage: the model of labelled and answered rows, in {self.folder}")
         train_rows, dev_rows = labelled.records(rows), labelled.records(labelled.dev)
-        sources, tables = sources_of(labelled.recipe, train_rows, dev_rows, None, folder=self.folder)
-        return self._stage(labelled.recipe, sources, self.folder, start, tables)
+        sources, tables = sources_of(self.recipe, train_rows, dev_rows, None, folder=self.folder)
+        return self._stage(self.recipe, sources, self.folder, start, tables)
 
     def _pretrained(self, labelled: LabelledRows) -> Bundle:
         """The model that the stages start from."""
         folder, name = self.folder / PRETRAINING, next(iter(self.recipe.inputs))
         if (folder / WEIGHTS).is_file():
             self._say(f"pre-trained already, in {folder}")
-            return Bundle.load(folder)
+            start = Bundle.load(folder)
+            self.recipe = resumed_recipe(start.recipe, self.changes)  # fitted to the table
+            return start
         more = read_unlabelled(labelled.recipe, self.plan.unlabelled)[0] if self.plan.unlabelled is not None else []
         inputs = [*texts_of(labelled.train, name), *texts_of(labelled.unseen(more), name)]
         pretraining = Pretraining(self.recipe, inputs, texts_of(labelled.train, OUTPUT), self.plan.pretrain)
+        self.recipe = pretraining.fit()
         self._say(pretraining.note)
 
         def autoencoder(half: Half, recipe: Recipe, rows: list[dict[str, str]], start: Bundle) -> Bundle:

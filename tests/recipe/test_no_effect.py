@@ -128,6 +128,30 @@ NO_EFFECT = [
         "dropout",
     ),
     Refused({**ONE, "search": {"consensus": True}}, {"search.consensus": "output-settings"}, "search.beam 1"),
+    Refused(
+        {**ONE, "search": {"language_model_weight": 0.5, "language_model_use": "rescore"}},
+        {f"search.language_model_{key}": "language-model-settings" for key in ("weight", "use")},
+        "search.language_model",
+    ),
+    Refused(
+        {**ONE, "search": {"language_model": "lm", "language_model_use": "rescore"}},
+        {"search.language_model_use": "language-model-settings"},
+        "search.beam 1",
+    ),
+    Refused(
+        {
+            **ONE,
+            "search": {
+                "beam": 4,
+                "language_model": "lm",
+                "language_model_use": "rescore",
+                "language_model_internal": 0.2,
+            },
+        },
+        {"search.language_model_internal": "language-model-settings"},
+        "rescore",
+    ),
+    Refused({**LABEL, "search": {"language_model": "lm"}}, {"search.language_model": "output-settings"}, "label"),
     Refused({"training": {"film": 5}}, {"training.film": "training-settings"}, "language input"),
     Refused({**ONE, "training": {"epochs": 0, "warmup": 0.5}}, {"training.warmup": "training-settings"}, "end"),
     Refused({**ONE, "training": {"bptt": 9}}, {"training.bptt": "stream-settings"}, "data.stream false"),

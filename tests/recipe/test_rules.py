@@ -68,6 +68,16 @@ COMBINATIONS = [
         {"training.noise": "noise"},
         "loss.alignment.column",
     ),
+    Refused({"search": {"language_model": "lm"}}, {"search.language_model": "language-model"}, "input none"),
+    Refused(
+        {
+            **ONE,
+            "decoder": {"copy_from": "source"},
+            "search": {"language_model": "lm", "language_model_internal": 0.2},
+        },
+        {"search.language_model_internal": "language-model"},
+        "decoder.copy_from source 0",
+    ),
     Refused(
         {**ONE, "training": {"deterministic": True, "minutes": 3, "threads": 2, "precision": "auto"}},
         {f"training.{key}": "deterministic" for key in ("minutes", "threads", "precision")},
@@ -146,6 +156,15 @@ COMBINATIONS = [
         {**ONE, "evaluation": {"baseline": "majority"}},
         {"evaluation.baseline": "metrics"},
         "majority copy lead frequent unigram none",
+    ),
+    *(
+        Refused({**ONE, "evaluation": {"further_baselines": names}}, {"evaluation.further_baselines": "metrics"}, told)
+        for names, told in (
+            (["majority"], "majority copy lead nearest"),
+            (["copy"], "copy"),
+            (["unigram"], "unigram"),
+            (["nearest", "nearest"], "nearest"),
+        )
     ),
     Refused({**ONE, "encoder": {"layers": 600}, "decoder": {"layers": 600}}, {"decoder": "layers"}, "1,201 601 1,000"),
     Refused(

@@ -118,6 +118,9 @@ def test_autoencoders_are_of_what_the_model_has() -> None:
     assert pretraining.halves == ["encoder"]
     made = pretraining.autoencoder("encoder")
     assert (made.output.kind, made.encoder) == ("text", label.encoder)
+    fitted = Pretraining(load_recipe({**ROWS, "encoder": {"size": "auto"}, "attention": "none"}), ["ab"], ["cd"], 0.5)
+    assert fitted.fit().fitted["encoder.size"]
+    assert fitted.autoencoder("encoder").encoder.size == fitted.recipe.encoder.size
     copying = load_recipe({**ROWS, "decoder": {**ROWS["decoder"], "copy_from": "source"}})
     assert Pretraining(copying, ["ab"], ["cd"], 0.5).autoencoder("decoder").copied_from is None
 

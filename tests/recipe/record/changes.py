@@ -135,6 +135,7 @@ GONE: set[str] = set()
 ADDED: set[str] = {
     "fitted",
     "data.shuffle_rows",
+    "evaluation.further_baselines",
     "loss.distillation",
     "training.deterministic",
     "training.ema",
@@ -149,6 +150,10 @@ ADDED: set[str] = {
         f"inputs.NAME.augment.{key}"
         for key in ("elastic", "elastic_width", "thickness", "speed", "occlude", "time_masks", "time_width")
     ),
+    "search.language_model",
+    "search.language_model_internal",
+    "search.language_model_use",
+    "search.language_model_weight",
 }
 """Paths, written in the same way, that accepted recipes have where they had none."""
 
