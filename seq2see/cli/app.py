@@ -234,6 +234,7 @@ COMMANDS = {
     "compare": "train variants of a recipe with the same updates and seeds, and rank them",
     "crossval": "measure a recipe on speakers, books or writers that it was not trained on",
     "tune": "search for the best settings of a recipe within a given time",
+    "distill": "train one model on what an ensemble answers",
     "faithful": "test whether attention is faithful: its agreement with occlusion and gradients",
     "encode": "encode inputs as vectors, or find nearest neighbours",
     "sample": "write a small data set to try a recipe on",

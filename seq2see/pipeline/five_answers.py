@@ -211,12 +211,20 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
         lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
+    if (distilled := recipe.loss.distillation).teachers:
+        lines.append(
+            f"distillation: (1 - w) L + w T ** 2 sum_t KL(p_t || P_t), w = {distilled.weight:g}, "
+            f"T = {distilled.temperature:g}, p the mean of {', '.join(distilled.teachers)}"
+        )
     if not recipe.output.one_step:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling
         way = "step by step" if share else network.decoder.way_of_teaching
         own = f", the model's own in a share growing to {share:.0%}" if share else ""
         lines.append(f"{forced}{own}; computed: {way}")
+    if settings.noise.any:
+        shares = ", ".join(f"{what} {share:g}" for what, share in settings.noise if share)
+        lines.append(f"noise on the symbols that are read: {shares}")
     lines.append(_minimised(recipe))
     dropped = ", ".join(f"{where} {share:g}" for where, share in _dropouts(recipe).items() if share)
     if dropped:

@@ -22,7 +22,7 @@ from seq2see.evaluation import (
     registered_name,
 )
 from seq2see.modalities.text import TextOutput
-from seq2see.settings.base import Amount, Count, Fitted, NameOf, Positive, Seed, Settings, Share, Weight
+from seq2see.settings.base import Amount, Count, Fitted, NameOf, Positive, Seed, Settings, Share, Temperature, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
 
 # ---------------------------------------------------------------- loss, training, use
@@ -38,6 +38,24 @@ class AlignmentSettings(Settings):
     )
     weight: Amount = Field(
         1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
+    )
+
+
+class DistillationSettings(Settings):
+    """Distillation: trained models, which stay as they are, teach this one."""
+
+    teachers: list[str] = Field(
+        [],
+        description="folders of the models that teach, with the same inputs and output symbols; of several it is the "
+        "mean of their probabilities that is learned; none: no distillation",
+    )
+    weight: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.5,
+        description="w of (1 - w) (-log P of the output) + w T ** 2 KL(teachers || model) for each symbol or label; "
+        "1: the teachers alone",
+    )
+    temperature: Temperature = Field(
+        1.0, description="T: both distributions are taken to the power 1 / T; above 1, unlikely symbols count more"
     )
 
 
@@ -65,6 +83,7 @@ class LossSettings(Settings):
         "(CTC, blanks between; columns of a grid), by a layer of its own",
     )
     alignment: AlignmentSettings = AlignmentSettings()
+    distillation: DistillationSettings = DistillationSettings()
     exploration: Amount = Field(
         0.01,
         description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
@@ -72,6 +91,18 @@ class LossSettings(Settings):
     baseline_decay: Share = Field(
         0.9, description="choice hard, by score-function: how slowly the moving baseline of the rewards moves"
     )
+
+
+class NoiseSettings(Settings):
+    """Noise on the symbols of texts that are read while training, drawn anew for every batch; outputs stay clean."""
+
+    mask: Share = Field(0.0, description="share of the symbols that become <unk>")
+    drop: Share = Field(0.0, description="share of the symbols that are left out")
+    swap: Share = Field(0.0, description="share of the symbols that change places with the next one")
+
+    @property
+    def any(self) -> bool:
+        return bool(self.mask or self.drop or self.swap)
 
 
 class TrainingSettings(Settings):
@@ -126,6 +157,7 @@ class TrainingSettings(Settings):
     scheduled_sampling: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the model's own tokens at the end of training, growing from 0"
     )
+    noise: NoiseSettings = NoiseSettings()
     bptt: Positive = Field(128, description="streams: symbols between two updates")
     lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
     dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")

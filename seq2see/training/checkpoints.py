@@ -246,7 +246,8 @@ class Sources:
     """The tables of a run, written into its folder so that --resume needs no further option.
 
     fine_tuned: the run started from another model's weights, which only its checkpoints still have; launch: the call of
-    torchrun that began it (`launch_name` in training/distributed.py).
+    torchrun that began it (`launch_name` in training/distributed.py); teachers: the checksum of each model that
+    teaches, by its folder.
     """
 
     data: str
@@ -254,6 +255,7 @@ class Sources:
     columns: list[str] | None = None
     fine_tuned: bool = False
     launch: str | None = None
+    teachers: dict[str, str] = field(default_factory=dict)
 
 
 def sources_of(

@@ -20,9 +20,10 @@ from torch import Tensor, nn
 
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import higher_is_better, lookup
+from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
-from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
+from seq2see.recipe.schema import LossSettings, TrainingSettings
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
     NONFINITE,
@@ -116,7 +117,8 @@ class Trainer:
     model; prepare: called before the first update, once the weights are there, with a function that takes messages;
     film: records the attention of some examples on the way; report_epochs: from one report to the next, where
     `training.report_every` is 0; world: the processes that train together, of which the leader alone writes files. All
-    of them take the same decisions at the same updates: by the leader's clock, and by signals to any of them.
+    of them take the same decisions at the same updates: by the leader's clock, and by signals to any of them. teachers:
+    those of `loss.distillation`.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class Trainer:
         film: Film | None = None,
         report_epochs: int = 1,
         world: World | None = None,
+        teachers: Sequence[EncoderDecoder] = (),
     ):
         self.prepare, self.film, self.report_epochs = prepare, film, report_epochs
         self.world = World() if world is None else world
@@ -140,7 +143,9 @@ class Trainer:
         self.settings = bundle.recipe.training
         check_schedule(self.settings)
         self.network = bundle.network
-        self.objective = Objective(bundle.recipe.loss, bundle.fields, sums=self.world.sums)
+        self.objective = Objective(
+            bundle.recipe.loss, bundle.fields, sums=self.world.sums, teachers=teachers, noise=self.settings.noise
+        )
         self.optimizer = build_optimizer(self.settings, self.network)
         self.average = MovingAverage(self.network, self.settings.ema) if self.settings.ema else None
         self.state = TrainingState(fingerprint=feed.fingerprint)
@@ -621,7 +626,7 @@ def find_culprit(loss: Loss, settings: LossSettings) -> str:
 
 def _term(name: str, settings: LossSettings) -> str:
     setting = getattr(settings, name, None)
-    weight = setting.weight if isinstance(setting, AlignmentSettings) else setting
+    weight = getattr(setting, "weight", setting)
     return "the term of hard attention's draws" if weight is None else f"the term loss.{name} (weight {weight:g})"
 
 

@@ -136,8 +136,10 @@ ADDED: set[str] = {
     "fitted",
     "data.shuffle_rows",
     "evaluation.further_baselines",
+    "loss.distillation",
     "training.deterministic",
     "training.ema",
+    "training.noise",
     "training.wait_minutes",
     *(
         f"{part}.{key}"
