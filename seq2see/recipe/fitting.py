@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log10
+from typing import TypeVar
 
 from seq2see.settings.base import Scalar
 
@@ -32,6 +33,7 @@ REFERENCE = TableFacts(rows=10_000, symbols=80_000, tokens=160_000)
 """The table that `show` assumes where it has none."""
 
 Rule = Callable[[TableFacts, str], Scalar]
+R = TypeVar("R", bound=Rule)
 RULES: dict[str, Rule] = {}
 
 
@@ -58,8 +60,8 @@ def fitted_notes(reasons: Mapping[str, str]) -> list[str]:
     return lines[: bool(open_paths)] + [f"auto, for {table}: {', '.join(values)}" for table, values in tables.items()]
 
 
-def _rule(name: str) -> Callable[[Rule], Rule]:
-    def add(rule: Rule) -> Rule:
+def _rule(name: str) -> Callable[[R], R]:
+    def add(rule: R) -> R:
         RULES[name] = rule
         return rule
 
@@ -72,8 +74,8 @@ def _clipped(value: float, least: float, most: float) -> float:
 
 @_rule("size")
 def fit_size(facts: TableFacts, path: str) -> int:
-    """States grow with the fourth root of the output symbols: 64 for 1,500, 128 for 25,000, 256 from 400,000 on (of each
-    direction; those of a decoder twice as much, embeddings and attention half)."""
+    """States grow with the fourth root of the output symbols: 64 for 1,500, 128 for 25,000, 256 from 400,000 on (of
+    each direction); those of a decoder twice as much, embeddings and attention half."""
     size = 16 * round(_clipped(256 * (facts.symbols / 400_000) ** 0.25, 64, 256) / 16)
     if path.endswith("embedding.size") or path.startswith("attention."):
         return size // 2
