@@ -106,7 +106,7 @@ class TableEncoder:
         self.table, self.resolution, self.columns = table, resolution, columns
         self._held_out = held_out
         self._sample = _HashSample()
-        self._numbers = [_PartNumbers() for _ in columns]
+        self._numbers = [PartNumbers() for _ in columns]
         self._spool = _Spool(folder)
         self._filled = [column.name for column in columns if column.needed]
         self.rows = 0
@@ -169,8 +169,8 @@ class TableEncoder:
             self._held_out.add_rows(block.rows, int(block.hashes.min()), int(block.hashes.max()), low)
         self._sample.add(self.rows, block.sampled, block.hashes)
         parts = [
-            numbers.add(process, new, found, anew=block.anew)
-            for numbers, new, found in zip(self._numbers, block.new, block.parts, strict=True)
+            numbers.add(process, new, parts, anew=block.anew)
+            for numbers, new, parts in zip(self._numbers, block.new, block.parts, strict=True)
         ]
         self._spool.add([block.hashes, *map(_smallest, block.lengths), *parts])
         self.rows += block.rows
@@ -208,15 +208,15 @@ class TableEncoder:
             for hashes, *arrays in self._spool:
                 lengths, parts = arrays[: len(symbols)], arrays[len(symbols) :]
                 kept = hashes >= np.uint64(threshold)
-                totals = [found.totals(*pair) for found, *pair in zip(symbols, lengths, parts, strict=True)]
+                totals = [known.totals(*pair) for known, *pair in zip(symbols, lengths, parts, strict=True)]
                 if symbols[-1].most:
                     fits = totals[-1] <= symbols[-1].most
                     left_out += int(np.count_nonzero(kept & ~fits))
                     kept &= fits
                 made = []
-                for found, part, total, column in zip(symbols, parts, totals, self.columns, strict=True):
-                    most = found.most if column.name != OUTPUT else 0
-                    ids, sizes = found.rows(part, total, kept, most=most)
+                for known, part, total, column in zip(symbols, parts, totals, self.columns, strict=True):
+                    most = known.most if column.name != OUTPUT else 0
+                    ids, sizes = known.rows(part, total, kept, most=most)
                     writers[column.name].extend(ids, sizes)
                     made.append(every[column.name].widths(Ragged(ids, np.append(0, np.cumsum(sizes)))))
                     if most:
@@ -267,7 +267,7 @@ class _no_collection:  # noqa: N801 - used like a function
             gc.enable()
 
 
-class _PartNumbers:
+class PartNumbers:
     """The numbers of all parts of a column, in the order in which they are met, and how often each occurs."""
 
     def __init__(self) -> None:
@@ -281,19 +281,19 @@ class _PartNumbers:
         numbers = self.numbers
         known = self._known[process] if process in self._known and not anew else np.empty(0, dtype=np.int32)
         if new:
-            numbered = [numbers.setdefault(part, len(numbers)) for part in new]
-            known = np.concatenate([known, np.array(numbered, dtype=np.int32)])
+            added = [numbers.setdefault(part, len(numbers)) for part in new]
+            known = np.concatenate([known, np.array(added, dtype=np.int32)])
         self._known[process] = known
-        found = known[parts]
+        numbered = known[parts]
         if len(numbers) > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros(len(numbers), dtype=np.int64)])
-        if len(numbers) > 4 * len(found):
-            unique, counts = np.unique(found, return_counts=True)
+        if len(numbers) > 4 * len(numbered):
+            unique, counts = np.unique(numbered, return_counts=True)
             self._counts[unique] += counts
         else:
-            counts = np.bincount(found)
+            counts = np.bincount(numbered)
             self._counts[: len(counts)] += counts
-        return found
+        return numbered
 
     def discount(self, parts: Iterable[str]) -> None:
         """Take parts that were counted away again."""
@@ -310,13 +310,13 @@ class _Symbols:
     most: symbols of a value that are read, or that an output may have; 0: any number.
     """
 
-    def __init__(self, field: Field, numbers: _PartNumbers):
+    def __init__(self, field: Field, numbers: PartNumbers):
         self.most = field.settings.max_length if isinstance(field, TextField) else 0
         ids, sizes, counts = array("i"), array("i"), numbers.counts()
         for part in numbers.numbers:
-            found = field.part_ids(part) if part in counts else [0]  # of rows that are set aside, never stored
-            ids.extend(found)
-            sizes.append(len(found))
+            symbols = field.part_ids(part) if part in counts else [0]  # of rows that are set aside, never stored
+            ids.extend(symbols)
+            sizes.append(len(symbols))
         self._ids, self._sizes = np.array(ids, dtype=np.int32), np.array(sizes, dtype=np.int32)
         self._starts = np.cumsum(self._sizes, dtype=np.int64) - self._sizes
         self._single = bool((self._sizes == 1).all())

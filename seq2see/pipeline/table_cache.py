@@ -14,9 +14,9 @@ import shutil
 import sys
 import tempfile
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -31,6 +31,7 @@ from seq2see.errors import UserError
 from seq2see.evaluation import Baseline
 from seq2see.evaluation.baselines import from_dict
 from seq2see.files import MEBIBYTE, read_json, write_bytes
+from seq2see.locking import lock_folder
 from seq2see.pipeline.dataset import Dataset
 from seq2see.pipeline.encoded_table import WIDTHS, store_path
 from seq2see.pipeline.fields import Fields
@@ -118,13 +119,24 @@ class TableCache:
             "data": recipe.data.model_dump(mode="json"),
             "columns": [asdict(column) for column in columns],
             "vocabularies": vocabularies,
-            "baseline": recipe.evaluation.baseline,
+            "baseline": [recipe.evaluation.baseline, *recipe.evaluation.further_baselines, recipe.training.samples > 0],
             "mapping": mapping,
             "split": split,
             "fields": "" if fields is None else digest_fields(fields),
         }
         content = json.dumps(settings, sort_keys=True).encode()
         return cls(root, blake2b(content, digest_size=16).hexdigest())
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While inside, no other process makes this entry; one that wants to waits."""
+        folder = self.root / f".making-{self.folder.name}"
+        try:
+            with lock_folder(folder, wait=True):
+                yield
+        finally:
+            with suppress(OSError):  # another one waits in it, or has removed it
+                folder.rmdir()
 
     def begin(self) -> Path:
         """A folder in which the files of a new entry are written; `save` or `discard` ends it."""

@@ -13,6 +13,7 @@ from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Dataset
 from seq2see.recipe import load_recipe
+from seq2see.recipe.load import left_out, limits_of
 from seq2see.training import memory
 from seq2see.training.dataset import read_corpus
 from seq2see.training.feeds import RowFeed
@@ -106,6 +107,17 @@ def test_a_deterministic_run_does_not_depend_on_the_threads(tmp_path: Path) -> N
         torch.set_num_threads(before)
     assert any("training.deterministic" in note and "one thread" in note for note in told.notes)
     assert same(last_checkpoint(tmp_path / "1").weights, last_checkpoint(tmp_path / "2").weights)
+
+
+def test_what_does_not_repeat_gives_way_to_deterministic_and_is_told() -> None:
+    overrides = ["training.deterministic=true"]
+    training = load_recipe("transliteration", overrides=overrides).training
+    assert (training.minutes, training.precision, training.epochs) == (0, "float32", 30)
+    notes = left_out("transliteration", overrides)
+    assert [note.partition(" ")[0] for note in notes] == ["training.minutes", "training.precision"]
+    with pytest.raises(UserError, match=r"training\.minutes: .*--epochs"):
+        load_recipe("translation", overrides=overrides)
+    assert load_recipe("translation", overrides=[*limits_of(epochs=3, updates=None, minutes=None), *overrides])
 
 
 @pytest.mark.parametrize("setting", ["training.minutes=1", "training.threads=2", "training.precision=auto"])
