@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import Any, BinaryIO, cast, overload
 
 import numpy as np
 import torch
@@ -338,7 +338,8 @@ def _numbered(rows: int) -> NDArray[np.integer]:
     if rows <= ON_DISK_ROWS:
         return np.arange(rows, dtype=kind)
     with tempfile.TemporaryFile() as file:  # the mapping keeps it until the array is gone
-        with _writing(Path(tempfile.gettempdir())):  # a full disk is told here, and would end the process in a mapping
+        # a full disk is told here; in a mapping it would end the process
+        with _writing(Path(tempfile.gettempdir()), closing=[cast(BinaryIO, file)]):
             for start in range(0, rows, _FLUSH):
                 file.write(np.arange(start, min(start + _FLUSH, rows), dtype=kind).data)
             file.flush()

@@ -119,7 +119,7 @@ class TableCache:
             "data": recipe.data.model_dump(mode="json"),
             "columns": [asdict(column) for column in columns],
             "vocabularies": vocabularies,
-            "baseline": recipe.evaluation.baseline,
+            "baseline": [recipe.evaluation.baseline, *recipe.evaluation.further_baselines, recipe.training.samples > 0],
             "mapping": mapping,
             "split": split,
             "fields": "" if fields is None else digest_fields(fields),

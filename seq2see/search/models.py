@@ -172,7 +172,7 @@ class ModelStepper:
                 looks.append(apart)
             else:
                 looks.append({name: look.dense() for name, look in step.looks.items()})
-        joint = _checked(_mean_probability(log_probs))
+        joint = _checked(mean_probability(log_probs))
         seen = {name: _array(weights) for name, weights in mean_looks(looks).items()}
         return self.writable.cut(_array(joint), self._inputs), seen
 
@@ -274,7 +274,8 @@ def _one_vocabulary(models: Sequence[EncoderDecoder]) -> int:
     return sizes[0]
 
 
-def _mean_probability(log_probs: list[Tensor]) -> Tensor:
+def mean_probability(log_probs: list[Tensor]) -> Tensor:
+    """The log of an ensemble's mean probability."""
     if len(log_probs) == 1:
         return log_probs[0]
     return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))

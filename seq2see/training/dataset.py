@@ -27,7 +27,7 @@ from seq2see.data.split import HoldOut, Split, hold_out_tail
 from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
 from seq2see.data.vocabulary import PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
-from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
+from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram
 from seq2see.files import unwritable
 from seq2see.modalities.base import Field
 from seq2see.modalities.files import decode_once
@@ -42,7 +42,7 @@ from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overla
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
 from seq2see.recipe.fitting import TableFacts
-from seq2see.recipe.schema import AER, measures_of
+from seq2see.recipe.schema import AER, baseline_of, measures_of
 from seq2see.settings.columns import TextSettings
 from seq2see.threads import cores
 
@@ -702,16 +702,16 @@ def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
 
 
 def _baselines(recipe: Recipe, train: Dataset, rows: Rows, outputs: Counter[str]) -> list[Baseline]:
-    """The baseline that the recipe names, or the default of the task, and the unigram model for perplexity.
+    """The baseline that the recipe names, or the default of the task, the unigram model for perplexity, and those that
+    the recipe names further. Where no rows are to be kept as examples, none that keeps rows.
 
     outputs: the counts of labels in the training rows.
     """
-    name = recipe.evaluation.baseline or default_baseline(
-        recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
-    )
-    baselines: list[Baseline] = []
-    if name not in ("none", "unigram"):
-        baselines.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows, outputs)))
+    name = baseline_of(recipe)
+    names = [one for one in (name, *recipe.evaluation.further_baselines) if one not in ("none", "unigram")]
+    kinds = [BASELINES[one] for one in names if recipe.training.samples or not BASELINES[one].keeps_rows]
+    training_rows = _training_rows(recipe, train.fields, rows, outputs)
+    baselines: list[Baseline] = [kind.fit_rows(training_rows) for kind in kinds]
     if not recipe.output.one_step and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         baselines.append(Unigram.from_counts(counts, sequences=len(train)))
@@ -727,6 +727,7 @@ def _training_rows(recipe: Recipe, fields: Fields, rows: Rows, outputs: Counter[
 
     return TrainingRows(
         pairs=pairs,
+        joined_pairs=lambda: ((recipe.joined_texts(row), row[OUTPUT]) for row in rows()),
         outputs=lambda: outputs.elements() if outputs else (row[OUTPUT] for row in rows()),
         numbers=lambda: (fields.numeric_output.numbers(row[OUTPUT]) for row in rows()),
     )

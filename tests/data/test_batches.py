@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from seq2see.data import batches as module
 from seq2see.data.batches import BatchPlan
+from seq2see.errors import UserError
 
 Widths = NDArray[np.int64]
 
@@ -122,6 +124,14 @@ def test_a_plan_on_disk_is_the_plan_in_memory(tmp_path: Path, monkeypatch: pytes
     for epoch in (0, 1):
         assert [batch.tolist() for batch in disk.epoch(epoch)] == [batch.tolist() for batch in memory.epoch(epoch)]
     assert disk.symbols == memory.symbols == widths.sum()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ON_DISK_ROWS", 1)
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", partial(Path("/dev/full").open, "r+b"))
+    with pytest.raises(UserError):
+        BatchPlan(words(3000), batch_tokens=800, batch_rows=32).epoch(0)
 
 
 def test_rows_are_shuffled_as_numpy_permutes_them() -> None:

@@ -93,7 +93,40 @@ NO_EFFECT = [
     Refused({**LABEL, "loss": {"coverage": 0.1}}, {"loss.coverage": "look-losses"}, "label"),
     Refused({**ONE, "loss": {"exploration": 0.1}}, {"loss.exploration": "look-losses"}, "score"),
     Refused({**ONE, "loss": {"consistency": 1}}, {"loss.consistency": "consistency-loss"}, "dropout"),
+    Refused(
+        {**ONE, "loss": {"distillation": {"weight": 0.2, "temperature": 3}}},
+        {f"loss.distillation.{key}": "distillation-settings" for key in ("weight", "temperature")},
+        "teachers",
+    ),
+    Refused(
+        {**ONE, "loss": {"distillation": {"teachers": ["a"], "weight": 0}}},
+        {"loss.distillation.teachers": "distillation-settings"},
+        "loss.distillation.weight 0",
+    ),
+    Refused(
+        {**ONE, "loss": {"distillation": {"teachers": ["a"], "weight": 1}, "label_smoothing": 0.1}},
+        {"loss.label_smoothing": "distillation-settings"},
+        "loss.distillation.weight 1",
+    ),
+    Refused({"training": {"noise": {"mask": 0.1}}}, {"training.noise.mask": "noise-settings"}, "text"),
+    Refused(
+        {"inputs": {"x": {"kind": "set"}}, "encoder": {"kind": "deep-sets"}, "training": {"noise": {"swap": 0.1}}},
+        {"training.noise.swap": "noise-settings"},
+        "set",
+    ),
     Refused({"data": {"stream": True}, "loss": {"consistency": 1}}, {"loss.consistency": "consistency-loss"}, "stream"),
+    Refused({**ONE, "encoder": {"variational": True}}, {"encoder.variational": "no-effect"}, "encoder.dropout"),
+    Refused({**ONE, "decoder": {"variational": True}}, {"decoder.variational": "no-effect"}, "decoder.dropout"),
+    Refused(
+        {**ONE, "decoder": {"kind": "transformer", "weight_drop": 0.2}},
+        {"decoder.weight_drop": "other-kind"},
+        "recurrent",
+    ),
+    Refused(
+        {**ONE, "decoder": {"weight_drop": 0.2}, "loss": {"consistency": 1}},
+        {"loss.consistency": "consistency-loss"},
+        "dropout",
+    ),
     Refused({**ONE, "search": {"consensus": True}}, {"search.consensus": "output-settings"}, "search.beam 1"),
     Refused(
         {**ONE, "search": {"language_model_weight": 0.5, "language_model_use": "rescore"}},
