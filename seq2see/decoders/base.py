@@ -79,8 +79,8 @@ class DecoderSettings(Settings):
     kind: Annotated[str, NameOf(decoders.settings)] = Field(
         "recurrent",
         description="a recurrent network, layers of self-attention (transformer; for a label layers of looks and "
-        "thoughts), or a decoder of one step: label for labels, reconstruction for vectors and pictures; not given: "
-        "the first that writes such an output",
+        "thoughts), or a decoder of one step: label for labels (matching: of two inputs, compared place by place), "
+        "reconstruction for vectors and pictures; not given: the first that writes such an output",
     )
     size: FittedSize = Field(256, description="size of a state")
     dropout: FittedDropout = Field(0.0, description="on what the output layer sees")

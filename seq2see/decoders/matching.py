@@ -21,6 +21,7 @@ from seq2see.encoders.layers import masked_mean
 from seq2see.errors import UserError
 from seq2see.memory import EncoderMap, Memory
 from seq2see.registry import Problem
+from seq2see.settings.base import FittedDropout
 
 if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
@@ -31,8 +32,10 @@ class MatchingDecoderSettings(LabelDecoderSettings):
 
     reads_summaries = False
     kind: Literal["matching"] = Field(
-        "matching", description="the places of two inputs (start) are compared with each other first, for a label"
+        "matching", description="a label of two inputs: each place is compared with what it finds in the other input"
     )
+    dropout: FittedDropout = Field(0.0, description="on compared places, and on what the output layer sees")
+    start: str | list[str] | None = Field(None, description="the two inputs that are compared")
     start_by: Literal["dense"] = Field("dense", description="through a dense layer")
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:

@@ -19,7 +19,7 @@ from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
 from seq2see.search.models import encoder_looks
 from tests.decoders.building import MASK, ROWS, SIZE, memory
-from tests.recipe.refusing import Refused, problems_of
+from tests.recipe.refusing import problems_of
 from tests.settings import attention_of
 
 INPUTS = ("premise", "hypothesis")
@@ -175,32 +175,6 @@ def test_maps_have_the_words_of_both_inputs() -> None:
             assert (look.asking, look.inputs) == (words[asking][row], words[over][row])
             assert look.weights.shape == (len(look.asking), len(look.inputs))
             assert look.weights.sum(1) == pytest.approx(1)
-
-
-REFUSED = [
-    Refused({**TWO_TEXTS, "decoder": {"kind": "matching", "start": start}}, {"decoder.start": "matching"}, "two")
-    for start in ("premise", "none", ["premise", "premise"])
-] + [
-    Refused(
-        {
-            **TWO_TEXTS,
-            "inputs": {"premise": {"kind": "text"}, "hypothesis": {"kind": "text", "encoder": {"size": 5}}},
-        },
-        {"decoder.kind": "matching"},
-        "6 10",
-    ),
-]
-
-
-@pytest.mark.parametrize("case", REFUSED, ids=str)
-def test_what_cannot_be_matched_is_refused(case: Refused) -> None:
-    case.check()
-
-
-def test_a_single_place_is_refused() -> None:
-    inputs = {"premise": {"kind": "vector"}, "hypothesis": {"kind": "text"}}
-    attention = {"over": "hypothesis"}
-    assert ("decoder.start", "matching") in problems_of({**TWO_TEXTS, "inputs": inputs, "attention": attention})
 
 
 def test_summaries_of_encoders_have_no_settings_here() -> None:
