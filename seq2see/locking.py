@@ -63,7 +63,14 @@ def _acquire(folder: Path, *, wait: bool) -> FileIO:
     """Open and lock the lock file; the lock lasts until the file is closed."""
     path = folder / LOCK
     while True:
-        file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")  # not inherited by programs started later
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # not inherited by programs started later
+        except FileNotFoundError:  # its last owner removed the folder, which it had made
+            if path.is_symlink():
+                raise
+            folder.mkdir(parents=True, exist_ok=True)
+            continue
+        file = FileIO(descriptor, "r+")
         if not _flock(file, wait=wait):
             with file:
                 raise FolderInUse(

@@ -5,6 +5,7 @@ Only this machine is served unless --host is given; then every request needs the
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import warnings
@@ -18,7 +19,7 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from seq2see.cli.parser import Arguments, Parser, add_plugin, add_threads, integer, number, say
+from seq2see.cli.parser import Arguments, Parser, add_plugin, add_threads, integer, number
 from seq2see.errors import Notice, UserError, imported
 from seq2see.studio.limits import Limits
 from seq2see.threads import COUNT
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from seq2see.studio.request_log import LogFormat
     from seq2see.studio.workers import WorkerPlace
 
+LOG = logging.getLogger("seq2see.studio")
 EXAMPLES = (
     "seq2see serve runs/translation",
     "seq2see serve soft=runs/captions hard=runs/captions-hard --port 9000",
@@ -214,7 +216,7 @@ def serve_studio(
         url = server_url(listening) + ("?token=..." if token else "")
         serving = Serving(models, limits or Limits(), options, token, local, url, files)
         if options.workers == 1:
-            _serve(serving, None, listening, lambda names: say(f"{names}: {url}   (Ctrl-C ends)"))
+            _serve(serving, None, listening, lambda names: LOG.info("%s: %s   (Ctrl-C ends)", names, url))
         else:
             _supervise(serving, listening)
 
@@ -252,7 +254,7 @@ def _serve(
         repository = loader.load_all()
         for served in repository:
             if served.outside and (place is None or place.index == 0):
-                say(_hidden_examples(served.name, served.outside[0].parent))
+                LOG.info("%s", _hidden_examples(served.name, served.outside[0].parent))
         if options.rate:
             buckets = TokenBuckets(options.rate, path=None if place is None else place.folder / BUCKETS)
             stack.callback(buckets.close)
@@ -313,7 +315,7 @@ def _supervise(serving: Serving, listening: socket.socket) -> None:
             on_exit=mark_process_dead,
         )
         try:
-            supervisor.run(lambda names: say(f"{names}: {url}   ({workers} workers; Ctrl-C ends)"))
+            supervisor.run(lambda names: LOG.info("%s: %s   (%d workers; Ctrl-C ends)", names, url, workers))
         finally:
             del os.environ[SHARED_FOLDER]
             os.environ[COUNT] = before

@@ -38,7 +38,7 @@ class DataSettings(Settings):
     stream: bool = Field(False, description="whether a language model reads one contiguous text instead of rows")
     shuffle_rows: Count = Field(
         0,
-        description="rows of text that are held and shuffled at a time, read as training needs them: for tables too "
+        description="rows that are held and shuffled at a time, at least, read as training needs them: for tables too "
         "large to be encoded first; 0: all rows are encoded, and shuffled as a whole",
     )
 
@@ -173,8 +173,8 @@ class Layout:
         """All fields at once, if every line has as many as there are columns."""
         if not text.endswith("\n"):
             text += "\n"
-        found = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
-        marks = found[(found == ord("\n")) | (found == ord(self.delimiter))]
+        characters = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+        marks = characters[(characters == ord("\n")) | (characters == ord(self.delimiter))]
         ends = np.flatnonzero(marks == ord("\n"))
         if self.width < 2 or not np.array_equal(ends, np.arange(self.width - 1, len(marks), self.width)):
             return None
@@ -347,10 +347,6 @@ class SavedDataset(Format):
             example = f", for example {self.path / names[0]}" if names else ""
             raise UserError(
                 f"{self.path}: a dataset with several splits ({', '.join(names)}): give the folder of one{example}"
-            )
-        if not (self.path / "state.json").exists():
-            raise UserError(
-                f"{self.path}: a folder, but not of a Hugging Face dataset (it has no state.json); give a table file"
             )
         self._dataset = self._load()
         if not len(self._dataset):

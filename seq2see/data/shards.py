@@ -32,13 +32,14 @@ def shards_of(path: str | Path) -> list[Path]:
         check_exists(path)
         return [path]
     if path.is_dir():
-        found = [file for file in path.iterdir() if is_table(file.name)]
+        paths = [file for file in path.iterdir() if is_table(file.name)]
         suffixes = ", ".join(f".{kind}" for kind in formats if kind != "folder")
-        wanted = f"no table in this folder; a table ends in {suffixes}, or these and .gz or .zst"
+        empty = "" if any(path.iterdir()) else ", which is empty"
+        wanted = f"no table in this folder{empty}; a table ends in {suffixes}, or these and .gz or .zst"
     else:
-        found = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - a path may be absolute
+        paths = [Path(name) for name in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - a path may be absolute
         wanted = "no file has a name like that"
-    files = sorted((file for file in found if file.is_file()), key=lambda file: (file.name, str(file)))
+    files = sorted((file for file in paths if file.is_file()), key=lambda file: (file.name, str(file)))
     if not files:
         raise UserError(f"{path}: {wanted}")
     return files

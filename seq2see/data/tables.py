@@ -17,7 +17,7 @@ import numpy as np
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
 from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
-from seq2see.data.shards import MARKS, is_table, names_several, shards_of
+from seq2see.data.shards import MARKS, names_several, shards_of
 from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, PACKED, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
 
@@ -218,7 +218,7 @@ def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
     path = Path(path)
     settings = settings or DataSettings()
     check_encoding(settings.encoding)
-    if names_several(path) and (not path.is_dir() or any(is_table(file.name) for file in path.iterdir())):
+    if names_several(path):
         table = Table(path, settings, partial(Shards, shards_of(path)))
     else:
         check_exists(path)

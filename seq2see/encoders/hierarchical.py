@@ -13,6 +13,7 @@ from torch import Tensor
 
 from seq2see.attention.attention import Pooling
 from seq2see.data.batches import Nested
+from seq2see.dropout import SequenceDropout
 from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders, unused_summary
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean
@@ -166,7 +167,9 @@ class HierarchicalEncoder(Encoder):
             read = real.clone()
             read[:, 0] = True
             chosen, inside = ids[read], mask[read]
-        words_read = _read(self.word_layers, self.embedding(chosen), inside, need_weights=maps)
+        variational = isinstance(self.word_layers, RecurrentLayers) and self.word_layers.variational
+        vectors = self.embedding(chosen, SequenceDropout() if variational else None)
+        words_read = _read(self.word_layers, vectors, inside, need_weights=maps)
         vectors, weights = _pool(words_read, self.words, self.word_pooling)
         if traced:
             sentences = vectors.unflatten(0, real.shape) * real[..., None]

@@ -36,6 +36,7 @@ from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.trained_rows import MAX_ROWS, Recorder, TrainedRows
 from seq2see.recipe.schema import Recipe
 
+WIDTHS = "widths.npy"
 ROWS_AT_ONCE = 1 << 14
 """Rows that are encoded together where a table is not read in blocks of lines."""
 
@@ -105,8 +106,8 @@ class TableEncoder:
         self.table, self.resolution, self.columns = table, resolution, columns
         self._held_out = held_out
         self._sample = _HashSample()
-        self._numbers = [_PartNumbers() for _ in columns]
-        self._spool = _Spool(folder, arrays=1 + 2 * len(columns))
+        self._numbers = [PartNumbers() for _ in columns]
+        self._spool = _Spool(folder)
         self._filled = [column.name for column in columns if column.needed]
         self.rows = 0
 
@@ -168,8 +169,8 @@ class TableEncoder:
             self._held_out.add_rows(block.rows, int(block.hashes.min()), int(block.hashes.max()), low)
         self._sample.add(self.rows, block.sampled, block.hashes)
         parts = [
-            numbers.add(process, new, found, anew=block.anew)
-            for numbers, new, found in zip(self._numbers, block.new, block.parts, strict=True)
+            numbers.add(process, new, parts, anew=block.anew)
+            for numbers, new, parts in zip(self._numbers, block.new, block.parts, strict=True)
         ]
         self._spool.add([block.hashes, *map(_smallest, block.lengths), *parts])
         self.rows += block.rows
@@ -200,39 +201,53 @@ class TableEncoder:
         ]
         left_out, cut, before = 0, dict.fromkeys(fields.inputs, 0), 0
         used: list[NDArray[np.bool_]] = []
-        widths: list[NDArray[np.integer]] = []
         with ExitStack() as opened:
+            widths = opened.enter_context(closing(_Spool(folder)))
             paths = {name: None if folder is None else store_path(folder, name) for name in every}
             writers = {name: opened.enter_context(RaggedWriter(path)) for name, path in paths.items()}
             for hashes, *arrays in self._spool:
                 lengths, parts = arrays[: len(symbols)], arrays[len(symbols) :]
                 kept = hashes >= np.uint64(threshold)
-                totals = [found.totals(*pair) for found, *pair in zip(symbols, lengths, parts, strict=True)]
+                totals = [known.totals(*pair) for known, *pair in zip(symbols, lengths, parts, strict=True)]
                 if symbols[-1].most:
                     fits = totals[-1] <= symbols[-1].most
                     left_out += int(np.count_nonzero(kept & ~fits))
                     kept &= fits
                 made = []
-                for found, part, total, column in zip(symbols, parts, totals, self.columns, strict=True):
-                    most = found.most if column.name != OUTPUT else 0
-                    ids, sizes = found.rows(part, total, kept, most=most)
+                for known, part, total, column in zip(symbols, parts, totals, self.columns, strict=True):
+                    most = known.most if column.name != OUTPUT else 0
+                    ids, sizes = known.rows(part, total, kept, most=most)
                     writers[column.name].extend(ids, sizes)
                     made.append(every[column.name].widths(Ragged(ids, np.append(0, np.cumsum(sizes)))))
                     if most:
                         cut[column.name] += int(np.count_nonzero(kept & (total > most)))
-                widths.append(_smallest(np.stack(made, axis=1)))
+                widths.add([_smallest(np.stack(made, axis=1).ravel())])
                 used.append(self._sample.mark(before, kept))
                 before += len(hashes)
             stores = {name: writer.finish() for name, writer in writers.items()}
+            all_widths = _joined(widths, len(every), folder)
         cut = {name: rows for name, rows in cut.items() if rows}
-        made_widths = np.concatenate(widths) if widths else np.zeros((0, len(every)), dtype=np.uint8)
-        train = Dataset(fields, stores, left_out=left_out, cut=cut, widths=made_widths)
+        train = Dataset(fields, stores, left_out=left_out, cut=cut, widths=all_widths)
         return train, self._sample.finish(used)
 
 
 def _smallest(widths: NDArray[np.integer]) -> NDArray[np.integer]:
     """The same numbers in the smallest type that holds them."""
     return widths.astype(np.min_scalar_type(int(widths.max(initial=0))))
+
+
+def _joined(widths: _Spool, columns: int, folder: Path | None) -> NDArray[np.integer]:
+    """The widths of all rows, of a type that holds the largest: (rows, columns); of `folder`, mapped from its file."""
+    kind = np.result_type(np.uint8, *(kinds[0] for kinds in widths.kinds))
+    if folder is None:
+        return np.concatenate([np.empty(0, dtype=kind), *(block for (block,) in widths)]).reshape(-1, columns)
+    with (folder / WIDTHS).open("wb") as file:
+        shape = (widths.size // columns, columns)
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for (block,) in widths:
+            file.write(block.astype(kind).data)
+    return np.asarray(np.load(folder / WIDTHS, mmap_mode="r", allow_pickle=False))
 
 
 def store_path(folder: Path, name: str) -> Path:
@@ -252,7 +267,7 @@ class _no_collection:  # noqa: N801 - used like a function
             gc.enable()
 
 
-class _PartNumbers:
+class PartNumbers:
     """The numbers of all parts of a column, in the order in which they are met, and how often each occurs."""
 
     def __init__(self) -> None:
@@ -266,19 +281,19 @@ class _PartNumbers:
         numbers = self.numbers
         known = self._known[process] if process in self._known and not anew else np.empty(0, dtype=np.int32)
         if new:
-            numbered = [numbers.setdefault(part, len(numbers)) for part in new]
-            known = np.concatenate([known, np.array(numbered, dtype=np.int32)])
+            added = [numbers.setdefault(part, len(numbers)) for part in new]
+            known = np.concatenate([known, np.array(added, dtype=np.int32)])
         self._known[process] = known
-        found = known[parts]
+        numbered = known[parts]
         if len(numbers) > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros(len(numbers), dtype=np.int64)])
-        if len(numbers) > 4 * len(found):
-            unique, counts = np.unique(found, return_counts=True)
+        if len(numbers) > 4 * len(numbered):
+            unique, counts = np.unique(numbered, return_counts=True)
             self._counts[unique] += counts
         else:
-            counts = np.bincount(found)
+            counts = np.bincount(numbered)
             self._counts[: len(counts)] += counts
-        return found
+        return numbered
 
     def discount(self, parts: Iterable[str]) -> None:
         """Take parts that were counted away again."""
@@ -295,13 +310,13 @@ class _Symbols:
     most: symbols of a value that are read, or that an output may have; 0: any number.
     """
 
-    def __init__(self, field: Field, numbers: _PartNumbers):
+    def __init__(self, field: Field, numbers: PartNumbers):
         self.most = field.settings.max_length if isinstance(field, TextField) else 0
         ids, sizes, counts = array("i"), array("i"), numbers.counts()
         for part in numbers.numbers:
-            found = field.part_ids(part) if part in counts else [0]  # of rows that are set aside, never stored
-            ids.extend(found)
-            sizes.append(len(found))
+            symbols = field.part_ids(part) if part in counts else [0]  # of rows that are set aside, never stored
+            ids.extend(symbols)
+            sizes.append(len(symbols))
         self._ids, self._sizes = np.array(ids, dtype=np.int32), np.array(sizes, dtype=np.int32)
         self._starts = np.cumsum(self._sizes, dtype=np.int64) - self._sizes
         self._single = bool((self._sizes == 1).all())
@@ -381,18 +396,28 @@ class _HashSample:
 class _Spool:
     """Blocks of arrays, in memory or in a temporary file, read in the order in which they were added."""
 
-    def __init__(self, folder: Path | None, *, arrays: int):
-        self._blocks: list[list[Any]] = []
-        self._arrays = arrays
+    def __init__(self, folder: Path | None):
+        self._blocks: list[list[NDArray[Any]]] = []
+        self._sizes: list[list[tuple[np.dtype[Any], int]]] = []
         self._file: IO[bytes] | None = None
         if folder is not None:
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
 
+    @property
+    def kinds(self) -> set[tuple[np.dtype[Any], ...]]:
+        """The types that the arrays of blocks have."""
+        return {tuple(kind for kind, _ in block) for block in self._sizes}
+
+    @property
+    def size(self) -> int:
+        """Numbers in all arrays."""
+        return sum(size for block in self._sizes for _, size in block)
+
     def add(self, arrays: Sequence[NDArray[Any]]) -> None:
+        self._sizes.append([(array.dtype, len(array)) for array in arrays])
         if self._file is None:
             self._blocks.append(list(arrays))
             return
-        self._blocks.append([(array.dtype, len(array)) for array in arrays])
         for one in arrays:
             self._file.write(np.ascontiguousarray(one).data)
 
@@ -401,7 +426,7 @@ class _Spool:
             yield from self._blocks
             return
         self._file.seek(0)
-        for block in self._blocks:
+        for block in self._sizes:
             yield [np.frombuffer(self._file.read(kind.itemsize * size), dtype=kind) for kind, size in block]
 
     def close(self) -> None:

@@ -149,18 +149,18 @@ def _differences(there: Any, now: Mapping[str, Any]) -> list[str]:
     """What two jobs differ in, by key: 'beam is 5 there and 1 now'."""
     if not isinstance(there, dict):
         return ["its record says nothing about models and options"]
-    found = []
+    differences = []
     for key in dict.fromkeys([*now, *there]):
         before, after = there.get(key), now.get(key)
         if before == after:
             continue
         if isinstance(before, dict) and isinstance(after, Mapping):
-            found += _differences(before, after)
+            differences += _differences(before, after)
         elif key == "models":
-            found.append("by another model (its files have other checksums)")
+            differences.append("by another model (its files have other checksums)")
         else:
-            found.append(f"{key} is {shortened(before)} there and {shortened(after)} now")
-    return found
+            differences.append(f"{key} is {shortened(before)} there and {shortened(after)} now")
+    return differences
 
 
 def _state(path: Path) -> dict[str, Any]:

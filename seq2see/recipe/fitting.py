@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log10
+from typing import TypeVar
 
 from seq2see.settings.base import Scalar
 
@@ -32,6 +33,7 @@ REFERENCE = TableFacts(rows=10_000, symbols=80_000, tokens=160_000)
 """The table that `show` assumes where it has none."""
 
 Rule = Callable[[TableFacts, str], Scalar]
+R = TypeVar("R", bound=Rule)
 RULES: dict[str, Rule] = {}
 
 
@@ -58,8 +60,8 @@ def fitted_notes(reasons: Mapping[str, str]) -> list[str]:
     return lines[: bool(open_paths)] + [f"auto, for {table}: {', '.join(values)}" for table, values in tables.items()]
 
 
-def _rule(name: str) -> Callable[[Rule], Rule]:
-    def add(rule: Rule) -> Rule:
+def _rule(name: str) -> Callable[[R], R]:
+    def add(rule: R) -> R:
         RULES[name] = rule
         return rule
 
@@ -72,26 +74,44 @@ def _clipped(value: float, least: float, most: float) -> float:
 
 @_rule("size")
 def fit_size(facts: TableFacts, path: str) -> int:
-    """States grow with the fifth root of the output symbols: 96 for 2,000, 160 for 25,000, 256 from 250,000 on (of each
-    direction; those of a decoder twice as much, embeddings and attention half)."""
-    size = _clipped(256 * (facts.symbols / 250_000) ** 0.2, 64, 256)
-    times = 2 if path.startswith("decoder.") else 1
+    """States grow with the fourth root of the output symbols: 64 for 1,500, 128 for 25,000, 256 from 400,000 on (of
+    each direction); those of a decoder twice as much, embeddings and attention half."""
+    size = 16 * round(_clipped(256 * (facts.symbols / 400_000) ** 0.25, 64, 256) / 16)
     if path.endswith("embedding.size") or path.startswith("attention."):
-        times, size = 1, size / 2
-    return 16 * round(times * size / 16)
+        return size // 2
+    return 2 * size if path.startswith("decoder.") else size
 
 
 @_rule("dropout")
 def fit_dropout(facts: TableFacts, path: str) -> float:
-    """From 0.3 for a million output symbols to 0.5 for few thousands; half of it on embeddings."""
-    share = _clipped(0.3 + 0.1 * (6 - log10(max(facts.symbols, 1))), 0.2, 0.5)
+    """From 0.3 for a million output symbols to 0.45 for a few thousand; half of it on embeddings."""
+    share = _clipped(0.3 + 0.06 * (6 - log10(max(facts.symbols, 1))), 0.2, 0.5)
     return round(share / 2 if path.endswith("embedding.dropout") else share, 2)
 
 
 @_rule("batch")
 def fit_batch(facts: TableFacts, path: str) -> int:
-    """About 80 batches an epoch, of 400 to 2,000 symbols."""
-    return 50 * round(_clipped(facts.tokens / 80, 400, 2_000) / 50)
+    """About 100 batches an epoch, of 300 to 1,500 symbols: small tables learn more from many small steps."""
+    return 50 * round(_clipped(facts.tokens / 100, 300, 1_500) / 50)
+
+
+@_rule("rate")
+def fit_rate(facts: TableFacts, path: str) -> float:
+    """From 0.003 for up to 50,000 output symbols to 0.0015 for a million and more: large states bear less."""
+    return round(_clipped(0.003 * (50_000 / max(facts.symbols, 1)) ** 0.23, 0.0015, 0.003), 4)
+
+
+@_rule("ema")
+def fit_ema(facts: TableFacts, path: str) -> float:
+    """An average over about three of a hundred updates, where batches and epochs are `auto` too."""
+    batches = facts.tokens / fit_batch(facts, path)
+    return round(_clipped(1 - 1 / (0.03 * fit_epochs(facts, path) * max(batches, 1)), 0.98, 0.999), 4)
+
+
+@_rule("reports")
+def fit_reports(facts: TableFacts, path: str) -> int:
+    """0: reports are planned by the rows of train and dev (`epochs_between_reports` in training/reports.py)."""
+    return 0
 
 
 @_rule("epochs")

@@ -175,7 +175,7 @@ def replace_auto(raw: Raw) -> Raw:
     paths, each with an empty text until a table is known.
 
     >>> replace_auto({"encoder": {"size": "auto"}})
-    {'encoder': {'size': 208}, 'fitted': {'encoder.size': ''}}
+    {'encoder': {'size': 176}, 'fitted': {'encoder.size': ''}}
     """
     raw = copy.deepcopy(raw)
     paths: dict[str, str] = {}

@@ -19,9 +19,12 @@ from seq2see.data.tables import configured_folder
 from seq2see.errors import UserError, nearest
 from seq2see.files import shortened
 from seq2see.modalities.files import FileField
-from seq2see.pipeline.bundle import folders_of
+from seq2see.pipeline.bundle import RECIPE, WEIGHTS, folders_of
 from seq2see.pipeline.five_answers import answers_of
-from seq2see.pipeline.predictor import why_no_looks
+from seq2see.pipeline.language_models import language_model_of
+from seq2see.pipeline.predictor import options_of, why_no_looks
+from seq2see.pipeline.weights import CHECKSUMS
+from seq2see.recipe import Recipe
 from seq2see.studio.dynamic_batching import Batcher
 from seq2see.studio.http import InvalidRequest, RequestError
 from seq2see.studio.limits import Limits
@@ -75,7 +78,7 @@ class ServedModel:
                 "heads": recipe.attention.heads,
             }
             | ({} if recipe.looked_at else {"reason": why_no_looks(recipe)}),
-            "search": recipe.search.model_dump(mode="json") if not recipe.output.one_step else {},
+            "search": _describe_search(recipe),
             "ensemble": len(self.model.bundles),
             "run": self.run is not None,
         }
@@ -103,6 +106,11 @@ class ServedModel:
             inputs[name] = {"file": Path(row[name]).name, "example": number} if settings.file else row[name]
         output = {} if self.model.recipe.output.numeric else {"output": row[OUTPUT]}
         return {"example": number, "inputs": inputs} | output
+
+
+def _describe_search(recipe: Recipe) -> Record:
+    """The search settings, without the path of a language model, which is no client's business."""
+    return {} if recipe.output.one_step else recipe.search.model_dump(mode="json", exclude={"language_model"})
 
 
 def _describe_input(name: str, settings: Any) -> Record:
@@ -223,8 +231,7 @@ class Lease:
     def get(self, name: str | None) -> ServedModel:
         """The model of that name; the one that was found before where it has that name."""
         if self.served is None or name not in (None, self.served.name):
-            found = self._repository.acquire(name)
-            self.served, before = found, self.served
+            before, self.served = self.served, self._repository.acquire(name)
             if before is not None:
                 self._repository.release(before)
         return self.served
@@ -240,12 +247,33 @@ def load_models(
     return ModelLoader(arguments, limits, metrics, files=files).load_all()
 
 
+Fingerprint = tuple[tuple[int, int, int] | None, ...]
+
+
+def fingerprint(model: str) -> Fingerprint:
+    """What tells that a model was saved anew: inode, size and time of its weights, recipe and checksums. A training
+    writes other files all the time."""
+    paths = [Path(folder) / name for folder in folders_of(model) for name in (WEIGHTS, RECIPE, CHECKSUMS)]
+    return tuple(map(_stamp, paths))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
 class ModelLoader:
     """Loads the models of a server: FOLDER, NAME=FOLDER, or an ensemble FOLDER+FOLDER; files: folders whose files may
-    be shown."""
+    be shown.
+
+    loaded: by name, the fingerprint of the folder before it was last loaded: what changes it meanwhile is noticed."""
 
     def __init__(self, arguments: Sequence[str], limits: Limits, metrics: ServerMetrics, *, files: Sequence[Path] = ()):
         self.folders = parse_names(arguments)
+        self.loaded: dict[str, Fingerprint] = {}
         self._limits, self._metrics, self._files = limits, metrics, files
         self._media = MediaDecoder(limits)
 
@@ -260,6 +288,7 @@ class ModelLoader:
     def load(self, name: str) -> ServedModel:
         """The model of that name, from its folder as it is now."""
         folder = self.folders[name]
+        self.loaded[name] = fingerprint(folder)
         model = load(folder)
         return serve_model(
             name, model, self._limits, self._metrics, folder=folder, files=self._files, media=self._media
@@ -276,7 +305,9 @@ def serve_model(
     files: Sequence[Path] = (),
     media: MediaDecoder,
 ) -> ServedModel:
-    """A model with a queue; folder: where its examples and its training run are."""
+    """A model with a queue; folder: where its examples and its training run are. The language model of its search is
+    loaded now, rather than with the first request."""
+    language_model_of(model.bundle, options_of(model.recipe))
     batcher = Batcher(
         model.bundles,
         rows=limits.batch_rows,

@@ -12,38 +12,19 @@ import signal
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from time import monotonic
 
 from seq2see.errors import UserError
-from seq2see.pipeline.bundle import RECIPE, WEIGHTS, folders_of
-from seq2see.pipeline.weights import CHECKSUMS
+from seq2see.pipeline.bundle import folders_of
 from seq2see.studio.http import RequestError
 from seq2see.studio.metrics import ServerMetrics
-from seq2see.studio.model_repository import ModelLoader, ModelRepository
+from seq2see.studio.model_repository import ModelLoader, ModelRepository, fingerprint
 from seq2see.studio.server import has_terminal
 from seq2see.studio.workers import ReloadBoard
 
 LOG = logging.getLogger("seq2see.studio")
 TICK = 0.5
 """Seconds between two looks at what the other worker processes were asked for."""
-
-Fingerprint = tuple[tuple[int, int, int] | None, ...]
-
-
-def fingerprint(model: str) -> Fingerprint:
-    """What tells that a model was saved anew: inode, size and time of its weights, recipe and checksums. A training
-    writes other files all the time."""
-    paths = [Path(folder) / name for folder in folders_of(model) for name in (WEIGHTS, RECIPE, CHECKSUMS)]
-    return tuple(map(_stamp, paths))
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class Reloader:
@@ -64,8 +45,7 @@ class Reloader:
         self._names = list(loader.folders)
         self._loading = threading.Lock()
         self._hangup = asyncio.Event()
-        self._loaded = {name: fingerprint(folder) for name, folder in loader.folders.items()}
-        self._seen = dict(self._loaded)
+        self._seen = dict(loader.loaded)
 
     def reload(self, name: str) -> None:
         """Load a model again and serve it. A UserError where it cannot be loaded: the old one is still served.
@@ -73,7 +53,6 @@ class Reloader:
         Takes seconds, so it belongs into a thread; only one model is loaded at a time."""
         with self._loading:
             folder = self._loader.folders[name]
-            self._loaded[name] = self._seen[name] = fingerprint(folder)
             try:
                 served = self._loader.load(name)
             except Exception as error:  # noqa: BLE001 - a folder that somebody is writing may be anything
@@ -89,7 +68,8 @@ class Reloader:
     async def request(self, name: str, timeout: float) -> dict[str, object]:
         """`reload` for a client, in every worker: {"model", "reloaded", "workers", "ready": how many of them serve it}.
 
-        The others follow within a second or so; they are waited for as long as a client waits for an answer."""
+        The others follow within a second or so; they are waited for as long as a client waits for an answer. One that
+        could not load it is not ready; the log says why."""
         self._repository.get(name)
         if self._loading.locked():
             raise RequestError(503, "a model is being loaded; try again in a moment", headers={"Retry-After": "2"})
@@ -98,8 +78,9 @@ class Reloader:
         if self._board is not None:
             model, until = self._names.index(name), monotonic() + timeout
             number, workers = self._board.announce(model), self._board.workers
-            while (ready := self._board.ready(model, number)) < workers and monotonic() < until:
+            while not self._board.all_tried(model, number) and monotonic() < until:
                 await asyncio.sleep(TICK / 5)
+            ready = self._board.ready(model, number)
         return {"model": name, "reloaded": True, "workers": workers, "ready": ready}
 
     async def run(self) -> None:
@@ -134,27 +115,31 @@ class Reloader:
     def changed(self) -> list[str]:
         """Models whose folders have changed since they were loaded, and not since the last look: nobody writes them
         just now."""
-        found = []
+        changed = []
         for name, folder in self._loader.folders.items():
             now = fingerprint(folder)
-            if now == self._seen[name] != self._loaded[name]:
-                found.append(name)
+            if now == self._seen[name] != self._loader.loaded[name]:
+                changed.append(name)
             self._seen[name] = now
-        return found
+        return changed
 
     async def _follow_board(self) -> None:
         """Load what a client of another worker asked for."""
         for model, name in enumerate(self._names if self._board is not None else ()):
             assert self._board is not None
             wanted = self._board.wanted(model)
-            if wanted > self._board.done(model):
-                await self._reload_all([name])
-                self._board.set_done(model, wanted)
+            if wanted > self._board.tried(model):
+                self._board.set_tried(model, wanted, loaded=await self._reload_all([name]))
 
-    async def _reload_all(self, names: Sequence[str]) -> None:
+    async def _reload_all(self, names: Sequence[str]) -> bool:
+        """Whether all of them were loaded; the log says what was not."""
+        loaded = True
         for name in names:
-            with suppress(UserError):  # it is in the log
+            try:
                 await asyncio.to_thread(self.reload, name)
+            except UserError:
+                loaded = False
+        return loaded
 
 
 def shown(text: str) -> str:

@@ -9,11 +9,14 @@ import queue
 import re
 import secrets
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
+
+from seq2see.errors import Notice
 
 LogFormat = Literal["json", "text", "none"]
 FORMATS: tuple[LogFormat, ...] = ("json", "text", "none")
@@ -115,7 +118,8 @@ class JsonFormatter(logging.Formatter):
 
 @contextmanager
 def messages_to_stderr(format: LogFormat) -> Iterator[None]:
-    """Send the messages of the server to stderr while inside: as JSON where requests are, otherwise as they are."""
+    """Send the messages of the server to stderr while inside: as JSON where requests are, and notices with them;
+    otherwise as they are."""
     handler = logging.StreamHandler()
     if format == "json":
         handler.setFormatter(JsonFormatter())
@@ -126,9 +130,25 @@ def messages_to_stderr(format: LogFormat) -> Iterator[None]:
         log.propagate = False
     logs[0].setLevel(logging.INFO)
     try:
-        yield
+        with _notices_to(logs[0]) if format == "json" else nullcontext():
+            yield
     finally:
         for log, (level, propagate) in zip(logs, before, strict=True):
             log.removeHandler(handler)
             log.setLevel(level)
             log.propagate = propagate
+
+
+@contextmanager
+def _notices_to(log: logging.Logger) -> Iterator[None]:
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, Notice):
+                log.warning("%s", message)
+            else:
+                usual(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield

@@ -158,13 +158,13 @@ class Supervisor:
                     LOG.warning("worker %d cannot start: %s", index, message)
                 self._workers[index].ready = True  # it reports only once
             elif (index := sentinels[source]) in self._workers:
-                self._bury(index)
+                self._handle_exit(index)
         for index in [index for index, at in self._starts.items() if at <= monotonic()]:
             del self._starts[index]
             if not self._ending:
                 self._start(index)
 
-    def _bury(self, index: int) -> None:
+    def _handle_exit(self, index: int) -> None:
         """Note a worker that has died, and when the next one takes its place."""
         worker = self._workers.pop(index)
         worker.process.join()
@@ -274,7 +274,8 @@ def check_workers(count: int) -> None:
 
 
 class ReloadBoard:
-    """Numbers that worker processes share: how often each model was to be loaded again, and how often each worker did.
+    """Numbers that worker processes share: how often each model was to be loaded again, up to which of these times each
+    worker has tried to, and which of them was the last that it succeeded in.
 
     Each number has one writer at a time, and a reader that is late reads the next one."""
 
@@ -285,11 +286,11 @@ class ReloadBoard:
         with path.open("r+b") as file:
             self._memory = mmap.mmap(file.fileno(), self.size(models, workers))
         for model in range(models):
-            self.set_done(model, self.wanted(model))  # this process loads what there is now
+            self.set_tried(model, self.wanted(model), loaded=True)  # this process loads what there is now
 
     @classmethod
     def size(cls, models: int, workers: int) -> int:
-        return cls.NUMBER.size * models * (workers + 1)
+        return cls.NUMBER.size * models * (2 * workers + 1)
 
     @classmethod
     def create(cls, path: Path, models: int, workers: int) -> None:
@@ -299,22 +300,32 @@ class ReloadBoard:
         return self._get(model)
 
     def announce(self, model: int) -> int:
-        """Have all other workers load a model again; the number by which `ready` knows it."""
+        """Have all other workers load a model again, as this one has; the number of the time."""
         number = self.wanted(model) + 1
         self._put(model, number)
-        self.set_done(model, number)
+        self.set_tried(model, number, loaded=True)
         return number
 
-    def done(self, model: int) -> int:
-        return self._get(self._models * (1 + self._worker) + model)
+    def tried(self, model: int) -> int:
+        """The last time that this worker has tried to load a model."""
+        return self._get(self._place(model, self._worker))
 
-    def set_done(self, model: int, number: int) -> None:
-        self._put(self._models * (1 + self._worker) + model, number)
+    def set_tried(self, model: int, number: int, *, loaded: bool) -> None:
+        if loaded:  # first: who has tried is asked before who has succeeded
+            self._put(self._place(model, self.workers + self._worker), number)
+        self._put(self._place(model, self._worker), number)
+
+    def all_tried(self, model: int, number: int) -> bool:
+        """Whether no worker is still to load it."""
+        return all(self._get(self._place(model, worker)) >= number for worker in range(self.workers))
 
     def ready(self, model: int, number: int) -> int:
         """Workers that have loaded it."""
-        places = [self._models * (1 + worker) + model for worker in range(self.workers)]
-        return sum(self._get(place) >= number for place in places)
+        loaded = (self._get(self._place(model, self.workers + worker)) for worker in range(self.workers))
+        return sum(last >= number for last in loaded)
+
+    def _place(self, model: int, column: int) -> int:
+        return self._models * (1 + column) + model
 
     def _get(self, place: int) -> int:
         number: int = self.NUMBER.unpack_from(self._memory, place * self.NUMBER.size)[0]

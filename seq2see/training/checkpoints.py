@@ -16,6 +16,7 @@ from torch import Tensor
 
 from seq2see.data.columns import as_option
 from seq2see.data.tables import Data
+from seq2see.dropout import DROPOUTS
 from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, saved_recipe
@@ -245,7 +246,8 @@ class Sources:
     """The tables of a run, written into its folder so that --resume needs no further option.
 
     fine_tuned: the run started from another model's weights, which only its checkpoints still have; launch: the call of
-    torchrun that began it (`launch_name` in training/distributed.py).
+    torchrun that began it (`launch_name` in training/distributed.py); teachers: the checksum of each model that
+    teaches, by its folder.
     """
 
     data: str
@@ -253,6 +255,7 @@ class Sources:
     columns: list[str] | None = None
     fine_tuned: bool = False
     launch: str | None = None
+    teachers: dict[str, str] = field(default_factory=dict)
 
 
 def sources_of(
@@ -340,7 +343,7 @@ def read_sources(path: Path) -> Sources:
 
 PARTS = ("inputs", "output", "data", "encoder", "attention", "decoder", "evaluation")
 """Parts that determine the weights, the rows and which model is the best ..."""
-FREE = ("dropout",)
+FREE = DROPOUTS
 """... except these keys, at any depth."""
 TRAINING = ("optimizer", "ema", "batch_tokens", "batch_rows", "bptt", "lanes", "seed", "metric")
 """The keys of `training` that determine the batches, their order, or the content of a checkpoint."""

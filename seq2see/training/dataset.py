@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from seq2see.data.batches import in_pieces
 from seq2see.data.blocks import ColumnParts
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, place_of, resolve
-from seq2see.data.split import HoldOut, Split, hold_out, hold_out_tail
+from seq2see.data.split import HoldOut, Split, hold_out_tail
 from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
 from seq2see.data.vocabulary import PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
-from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
+from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram
 from seq2see.files import unwritable
 from seq2see.modalities.base import Field
 from seq2see.modalities.files import decode_once
@@ -42,7 +42,7 @@ from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overla
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
 from seq2see.recipe.fitting import TableFacts
-from seq2see.recipe.schema import AER, measures_of
+from seq2see.recipe.schema import AER, baseline_of, measures_of
 from seq2see.settings.columns import TextSettings
 from seq2see.threads import cores
 
@@ -266,6 +266,12 @@ def _read_blocks(
     return Corpus(recipe, stored.fields, stored.train, dev_rows, stored.baselines, stored.trained, notes)
 
 
+def _hold_out(recipe: Recipe) -> HoldOut:
+    """Finds the rows that are set aside for dev."""
+    names = list(recipe.inputs) or [OUTPUT]
+    return HoldOut(names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+
+
 def _read_windows(
     recipe: Recipe,
     rows: _Reader,
@@ -276,20 +282,18 @@ def _read_windows(
     notes: list[str],
 ) -> Corpus:
     """The data of a run that reads rows as it needs them: vocabulary, dev rows and baselines are those of the first
-    window."""
+    window, labels those of the whole table."""
     table = rows.table
     stream = TableStream(table, rows.resolution, columns, rows=recipe.data.shuffle_rows)
+    labels = _count(stream, fields, rows)
     window = next(stream.windows())
     dev_rows: list[Mapping[str, str]] = list(dev()) if dev is not None else []
-    names = list(recipe.inputs) or [OUTPUT]
-    held_out = None
-    if dev is None:
-        held_out = HoldOut(names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+    held_out = _hold_out(recipe) if dev is None else None
 
     def read_rows(split: Split | None) -> Iterator[Mapping[str, str]]:
         pieces = (table.block_rows(piece.fresh) for piece in window.pieces)
-        found = (row for piece in pieces for row in rows.resolution.part(table, piece, filled=filled(recipe)))
-        return found if split is None else split.train(found)
+        window_rows = (row for piece in pieces for row in rows.resolution.part(table, piece, filled=filled(recipe)))
+        return window_rows if split is None else split.train(window_rows)
 
     with closing(stream.read(window, held_out=held_out)) as encoder:
         split = encoder.split()
@@ -298,17 +302,15 @@ def _read_windows(
             dev_rows = list(split.held)
         counts = encoder.counts()
         if fields is None:
-            fields = Fields.build(recipe, lambda: read_rows(split), parts=counts)
+            fields = Fields.build(recipe, lambda: read_rows(split), parts=counts | ({OUTPUT: labels} if labels else {}))
         threshold = split.threshold if split is not None else 0
         first, _ = encoder.encode(fields, threshold, None)
     if not len(first):
         raise UserError(f"{table.path}: no rows are left to train on among the first {window.rows:,}")
-    size = sum(len(piece.block.content or b"") for piece in window.pieces)
-    whole = sum(path.stat().st_size for path in table.files)
-    stream.use(fields, threshold, estimate=window.rows * max(whole // size, 1) if size else window.rows)
+    stream.use(fields, threshold)
     notes = [
         *notes,
-        f"rows are read as they are needed, shuffled among {recipe.data.shuffle_rows:,} at a time (data.shuffle_rows)",
+        f"rows are read as they are needed, shuffled among {window.rows:,} at a time (data.shuffle_rows)",
         f"the vocabulary is that of the first {window.rows:,} rows{', and so are the dev rows' if dev is None else ''}",
         *([split.note] if split is not None else []),
         *table.notes,
@@ -320,24 +322,38 @@ def _read_windows(
     return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes, first=first)
 
 
+def _count(stream: TableStream, fields: Fields | None, rows: _Reader) -> dict[str, int]:
+    """Count the rows and the labels of a whole table; one that an earlier model does not know is refused now, not when
+    training comes to its row."""
+    size = sum(path.stat().st_size for path in stream.table.files)
+    large = size >= CACHED_FROM
+    with closing(ReadingProgress(size)) as progress:
+        labels = stream.count(processes=cores() if large else 0, on_progress=progress)
+    if fields is not None:
+        try:
+            for label in labels:
+                fields.output.part_ids(label)
+        except UserError:  # the reading of single rows names its line
+            Dataset.build(fields, rows())
+            raise
+    return labels
+
+
 def _cached(
     recipe: Recipe, rows: _Reader, columns: Sequence[ColumnParts], *, split: bool, fields: Fields | None, size: int
 ) -> tuple[StoredTable, list[str]]:
-    """A table as it was encoded by an earlier run, or encoded now and kept; and notes on that."""
+    """A table as it was encoded by an earlier run, or encoded now and kept; and notes on that.
+
+    Of processes that want the same table, one encodes it, and the others wait for it."""
     entry = partial(
         TableCache.of, cache_folder() / "tables", recipe, rows.table, columns, rows.resolution.mapping, split=split
     )
     before = _state(rows.table)
-    cache, notes = entry(), []
-    for one in [cache] if fields is None else [cache, entry(fields=fields)]:
-        cache = one
-        try:
-            stored = cache.load(recipe, rows.table, fields=fields)
-        except UserError as error:
-            notes.append(f"{error}; the table is encoded again")
-            stored = None
-        if stored is not None:
-            return stored, [f"{rows.table.path.name}: {len(stored.train):,} rows, as encoded before: {cache.folder}"]
+    caches = [entry()] if fields is None else [entry(), entry(fields=fields)]
+    stored, notes = _load_cached(caches, recipe, rows.table, fields)
+    if stored is not None:
+        return stored, notes
+    cache = caches[-1]
     try:
         folder = cache.begin()
     except OSError as error:
@@ -347,11 +363,15 @@ def _cached(
         )
         return _encode(recipe, rows, columns, split=split, fields=fields), notes
     try:
-        with closing(ReadingProgress(size)) as progress:
-            stored = _encode(recipe, rows, columns, split=split, fields=fields, folder=folder, progress=progress)
-        if _state(rows.table) != before:
-            raise UserError(f"{rows.table.path}: changed while it was read; start again once it is complete")
-        kept = cache.save(folder, stored)
+        with cache.alone():
+            stored, notes = _load_cached(caches, recipe, rows.table, fields)
+            if stored is not None:  # another process has encoded it meanwhile
+                return stored, notes
+            with closing(ReadingProgress(size)) as progress:
+                stored = _encode(recipe, rows, columns, split=split, fields=fields, folder=folder, progress=progress)
+            if _state(rows.table) != before:
+                raise UserError(f"{rows.table.path}: changed while it was read; start again once it is complete")
+            kept = cache.save(folder, stored)
     except OSError as error:
         raise unwritable(folder, error) from None
     finally:
@@ -362,6 +382,22 @@ def _cached(
     )
     mapped = cache.load(recipe, rows.table, check=False)  # all that is in memory now is freed
     return (stored if mapped is None else mapped), notes
+
+
+def _load_cached(
+    caches: Sequence[TableCache], recipe: Recipe, table: Table, fields: Fields | None
+) -> tuple[StoredTable | None, list[str]]:
+    """What one of these entries has, and notes on that; None where none is there and whole."""
+    notes: list[str] = []
+    for entry in caches:
+        try:
+            stored = entry.load(recipe, table, fields=fields)
+        except UserError as error:
+            notes.append(f"{error}; the table is encoded again")
+            continue
+        if stored is not None:
+            return stored, [f"{table.path.name}: {len(stored.train):,} rows, as encoded before: {entry.folder}"]
+    return None, notes
 
 
 def _state(table: Table) -> list[tuple[int, int]]:
@@ -380,8 +416,7 @@ def _encode(
     progress: Callable[[int, int], None] = lambda rows, size: None,
 ) -> StoredTable:
     """Read a table; folder: for files of ids, where it is large."""
-    names = list(recipe.inputs) or [OUTPUT]
-    held_out = HoldOut(names=names, share=recipe.data.dev_share, most=recipe.data.dev_most) if split else None
+    held_out = _hold_out(recipe) if split else None
 
     def read_rows(split: Split | None) -> Iterator[Mapping[str, str]]:
         return rows() if split is None else split.train(rows())
@@ -447,8 +482,8 @@ def _usable(
     is known only now."""
     checks, usable, reasons = checks_in(fields.inputs), [], []
     for number, row in enumerate(dev, start=1):
-        found = ((name, check(row[name])) for name, check in checks.items() if row[name].strip())
-        bad = next(((name, reason) for name, reason in found if reason is not None), None)
+        reasons_of = ((name, check(row[name])) for name, check in checks.items() if row[name].strip())
+        bad = next(((name, reason) for name, reason in reasons_of if reason is not None), None)
         if bad is None:
             usable.append(row)
         else:
@@ -610,8 +645,10 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
 def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
     if dev is not None:
         return (lambda: with_directions(recipe, rows())), list(with_directions(recipe, dev())), []
-    names = list(recipe.inputs) or [OUTPUT]
-    split = hold_out(rows(), names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
+    held_out = _hold_out(recipe)
+    for row in rows():
+        held_out.add(row)
+    split = held_out.finish()
     split.check()
     dev_rows = list(with_directions(recipe, split.held))
     return (lambda: with_directions(recipe, split.train(rows()))), dev_rows, [split.note]
@@ -665,16 +702,16 @@ def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
 
 
 def _baselines(recipe: Recipe, train: Dataset, rows: Rows, outputs: Counter[str]) -> list[Baseline]:
-    """The baseline that the recipe names, or the default of the task, and the unigram model for perplexity.
+    """The baseline that the recipe names, or the default of the task, the unigram model for perplexity, and those that
+    the recipe names further. Where no rows are to be kept as examples, none that keeps rows.
 
     outputs: the counts of labels in the training rows.
     """
-    name = recipe.evaluation.baseline or default_baseline(
-        recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
-    )
-    baselines: list[Baseline] = []
-    if name not in ("none", "unigram"):
-        baselines.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows, outputs)))
+    name = baseline_of(recipe)
+    names = [one for one in (name, *recipe.evaluation.further_baselines) if one not in ("none", "unigram")]
+    kinds = [BASELINES[one] for one in names if recipe.training.samples or not BASELINES[one].keeps_rows]
+    training_rows = _training_rows(recipe, train.fields, rows, outputs)
+    baselines: list[Baseline] = [kind.fit_rows(training_rows) for kind in kinds]
     if not recipe.output.one_step and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         baselines.append(Unigram.from_counts(counts, sequences=len(train)))
@@ -690,6 +727,7 @@ def _training_rows(recipe: Recipe, fields: Fields, rows: Rows, outputs: Counter[
 
     return TrainingRows(
         pairs=pairs,
+        joined_pairs=lambda: ((recipe.joined_texts(row), row[OUTPUT]) for row in rows()),
         outputs=lambda: outputs.elements() if outputs else (row[OUTPUT] for row in rows()),
         numbers=lambda: (fields.numeric_output.numbers(row[OUTPUT]) for row in rows()),
     )

@@ -30,6 +30,8 @@ Beat = Callable[[], None]
 
 ONE_PROCESS = {
     "compare": "it trains variants one after the other; start one process for each part of --vary, each with its --out",
+    "crossval": "it trains one fold after the other",
+    "tune": "it trains one trial after the other",
 }
 """Commands with a reason of their own why they are not for several processes."""
 SHARED_COMMANDS = ("train", "predict")
@@ -82,7 +84,7 @@ class World:
         """The values of all processes, by rank."""
         return [value]
 
-    def alike(self, network: nn.Module) -> None:
+    def broadcast_weights(self, network: nn.Module) -> None:
         """Give every process the leader's weights and buffers."""
 
     def spread(self, work: Callable[[list[int]], list[T]], parts: Sequence[list[int]]) -> list[list[T]]:
@@ -169,7 +171,7 @@ class Processes(World):
             distributed.all_gather_object(values, value)
         return values
 
-    def alike(self, network: nn.Module) -> None:
+    def broadcast_weights(self, network: nn.Module) -> None:
         with torch.no_grad(), _exchange():
             for tensor in [*network.parameters(), *network.buffers()]:
                 plain = tensor.detach().contiguous()  # a copy where the memory format is another (channels last)
@@ -202,8 +204,8 @@ class Processes(World):
             yield
         except UserError as error:
             problem = error
-        found = self.gathered(None if problem is None else str(problem))
-        messages = [(rank, message) for rank, message in enumerate(found) if message is not None]
+        problems = self.gathered(None if problem is None else str(problem))
+        messages = [(rank, message) for rank, message in enumerate(problems) if message is not None]
         if messages:
             rank, message = messages[0]
             raise SharedError(message if rank == 0 else f"rank {rank}: {message}") from problem

@@ -28,7 +28,7 @@ class Feed(Protocol):
     fingerprint: str
 
     def batches(self, epoch: int) -> int:
-        """The number of batches of an epoch."""
+        """The number of batches of an epoch; it may be an estimate until the last of them is taken."""
         ...
 
     def loss(
@@ -57,19 +57,27 @@ class Feed(Protocol):
         ...
 
 
+def plan_batches(data: Dataset, settings: TrainingSettings) -> BatchPlan:
+    """The batches of all rows of some data."""
+    return BatchPlan(
+        data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
+    )
+
+
 class RowFeed:
     """Batches of rows of about equal length. world: the processes that share each of them."""
 
     def __init__(self, data: Dataset, settings: TrainingSettings, world: World | None = None):
         self.data = data
         self.world = World() if world is None else world
-        self.plan = BatchPlan(
-            data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
-        )
+        self.plan = plan_batches(data, settings)
         self.fingerprint = f"{len(data)} rows, {self.plan.symbols} symbols, hash {data.digest}"
 
     def batches(self, epoch: int) -> int:
         return len(self.plan.epoch(epoch))
+
+    def _batch(self, epoch: int, index: int) -> Rows:
+        return self.plan.epoch(epoch)[index]
 
     def loss(
         self,
@@ -81,12 +89,12 @@ class RowFeed:
         own_share: float,
         device: torch.device,
     ) -> Loss:
-        rows, idle = self.world.part(self.plan.epoch(epoch)[index])
+        rows, idle = self.world.part(self._batch(epoch, index))
         batch = self.data.batch(np.tile(rows, objective.passes)).to(device)
         return objective(model, batch, own_share=own_share, idle=idle)
 
     def rows(self, epoch: int, index: int) -> list[int]:
-        rows: list[int] = self.plan.epoch(epoch)[index].tolist()
+        rows: list[int] = self._batch(epoch, index).tolist()
         return rows
 
     def carried(self, *, before: bool = False) -> dict[str, Tensor]:
@@ -96,11 +104,11 @@ class RowFeed:
         pass
 
 
-class TableStreamFeed:
+class TableStreamFeed(RowFeed):
     """Batches of rows that are read as they are needed, window by window (`TableStream`).
 
-    Where training is, is in the checkpoint: the window is read again, and its batches are the same. world: the
-    processes that share each batch; every one of them reads all rows.
+    Where training is, is in the checkpoint: the window is read again, and its batches are the same. data: the rows of
+    the window. Every process of the world reads all rows.
     """
 
     def __init__(self, stream: TableStream, settings: TrainingSettings, world: World | None = None):
@@ -112,22 +120,16 @@ class TableStreamFeed:
         self._window: Window
         self._windows = stream.windows()
         self._load()
+        self._batches_per_row = len(self._batches) / self._window.rows
 
     def _load(self) -> None:
-        """Read the next window; windows of which no row is left are passed over."""
-        settings = self.settings
-        data = None
-        while not data:
+        """Read the next window with rows to train on; there may be none before the table ends."""
+        self._window = next(self._windows)
+        while not len(data := self.stream.encode(self._window)) and not self._window.last:
             self._window = next(self._windows)
-            data = self.stream.encode(self._window)
-            if not data and self._window.last:  # the batch before it was not known to be the last: it is taken again
-                self._batches = self._batches[-1:]
-                return
-        self._data = data
-        plan = BatchPlan(
-            self._data.widths, batch_tokens=settings.batch_tokens, batch_rows=settings.batch_rows, seed=settings.seed
-        )
-        self._batches = plan.epoch((self._epoch << 32) + self._window.number)
+        self.data, self._batches = data, []
+        if len(data):
+            self._batches = plan_batches(data, self.settings).epoch((self._epoch << 32) + self._window.number)
 
     def _seek(self, epoch: int, index: int) -> None:
         """Go to the window with a batch: forwards, or to the start of an epoch."""
@@ -141,33 +143,16 @@ class TableStreamFeed:
         self._next = index
 
     def batches(self, epoch: int) -> int:
-        """Exact once the last window is read; before, an estimate that is above what was read so far."""
+        """Exact once the last window is read, which is so after the last batch; before, an estimate from the first
+        window that is above what was read so far."""
         self._seek(epoch, self._next if epoch == self._epoch else 0)
         known = self._first + len(self._batches)
-        if self._window.last:
-            return known
-        return max(known + 1, int(len(self._batches) * len(self.stream) / max(self._window.rows, 1)))
+        return known if self._window.last else max(known + 1, round(self._batches_per_row * len(self.stream)))
 
-    def loss(
-        self,
-        model: EncoderDecoder,
-        objective: Objective,
-        epoch: int,
-        index: int,
-        *,
-        own_share: float,
-        device: torch.device,
-    ) -> Loss:
+    def _batch(self, epoch: int, index: int) -> Rows:
         self._seek(epoch, index)
-        rows, idle = self.world.part(self._batches[index - self._first])
-        batch = self._data.batch(np.tile(rows, objective.passes)).to(device)
         self._next = index + 1
-        return objective(model, batch, own_share=own_share, idle=idle)
-
-    def rows(self, epoch: int, index: int) -> list[int]:
-        self._seek(epoch, index)
-        rows: list[int] = self._batches[index - self._first].tolist()
-        return rows
+        return self._batches[index - self._first]
 
     def carried(self, *, before: bool = False) -> dict[str, Tensor]:
         window, index = self._window, self._next - before

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from seq2see.dropout import DROPOUTS
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.weights import tensors_of
@@ -15,7 +16,7 @@ from seq2see.recipe.schema import flatten
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
 """Parts that determine the names and sizes of weights, and the vocabularies ..."""
-FREE = ("dropout", "column", "max_length")
+FREE = (*DROPOUTS, "column", "max_length")
 """... except these keys, at any depth."""
 MOST_LISTED = 5
 LOSS_ONLY = "ctc."

@@ -106,7 +106,9 @@ def test_quotes_that_do_not_close(put: Put) -> None:
 
 
 def test_a_folder_that_is_no_dataset(tmp_path: Path) -> None:
-    assert "not of a Hugging Face dataset" in reading(tmp_path)
+    assert "no table in this folder, which is empty; a table ends in .txt" in reading(tmp_path)
+    (tmp_path / "notes.doc").write_text("")
+    assert "no table in this folder; a table ends in .txt" in reading(tmp_path)
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     for split in ("train", "test"):
         (tmp_path / split).mkdir()

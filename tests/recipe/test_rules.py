@@ -15,6 +15,7 @@ from seq2see.recipe import load_recipe
 from seq2see.registry import RULES, Problem
 from tests.recipe.refusing import LABEL, ONE, TWO, Refused, find_problems, mentions, problems_of
 
+TEACHERS, TAUGHT = "loss.distillation.teachers", {"distillation": {"teachers": ["a"]}}
 COMBINATIONS = [
     Refused(
         {**ONE, "attention": "adittive"},
@@ -45,10 +46,47 @@ COMBINATIONS = [
     Refused({**ONE, "decoder": {"kind": "label"}}, {"decoder.kind": "decoder-kind"}, "label text recurrent"),
     Refused({"output": {"kind": "label"}}, {"inputs": "missing-input"}, "label"),
     Refused({**ONE, "data": {"stream": True}}, {"data.stream": "stream"}, "inputs false"),
+    Refused({**ONE, "loss": {"distillation": {"teachers": ["a", "a"]}}}, {TEACHERS: "distillation"}, "twice"),
+    Refused({"data": {"stream": True}, "loss": TAUGHT}, {TEACHERS: "distillation"}, "stream"),
+    Refused(
+        {"inputs": {"x": {"kind": "vector"}}, "output": {"kind": "vector"}, "loss": TAUGHT},
+        {TEACHERS: "distillation"},
+        "probabilities",
+    ),
+    Refused(
+        {**ONE, "loss": TAUGHT, "training": {"scheduled_sampling": 0.2}},
+        {"training.scheduled_sampling": "distillation"},
+        "teachers 0",
+    ),
+    Refused(
+        {**ONE, "decoder": {"copy_from": "source"}, "training": {"noise": {"mask": 0.1}}},
+        {"training.noise": "noise"},
+        "decoder.copy_from",
+    ),
+    Refused(
+        {**ONE, "loss": {"alignment": {"column": "links"}}, "training": {"noise": {"mask": 0.1}}},
+        {"training.noise": "noise"},
+        "loss.alignment.column",
+    ),
+    Refused({"search": {"language_model": "lm"}}, {"search.language_model": "language-model"}, "input none"),
+    Refused(
+        {
+            **ONE,
+            "decoder": {"copy_from": "source"},
+            "search": {"language_model": "lm", "language_model_internal": 0.2},
+        },
+        {"search.language_model_internal": "language-model"},
+        "decoder.copy_from source 0",
+    ),
     Refused(
         {**ONE, "training": {"deterministic": True, "minutes": 3, "threads": 2, "precision": "auto"}},
         {f"training.{key}": "deterministic" for key in ("minutes", "threads", "precision")},
-        "clock threads processor epochs float32",
+        "clock threads processor float32",
+    ),
+    Refused(
+        {**ONE, "training": {"deterministic": True, "minutes": 3, "epochs": 0}},
+        {"training.minutes": "deterministic-end"},
+        "clock --epochs --updates",
     ),
     Refused(
         {**ONE, "encoder": {"embedding": {"kind": "pretrained"}}},
@@ -118,6 +156,15 @@ COMBINATIONS = [
         {**ONE, "evaluation": {"baseline": "majority"}},
         {"evaluation.baseline": "metrics"},
         "majority copy lead frequent unigram none",
+    ),
+    *(
+        Refused({**ONE, "evaluation": {"further_baselines": names}}, {"evaluation.further_baselines": "metrics"}, told)
+        for names, told in (
+            (["majority"], "majority copy lead nearest"),
+            (["copy"], "copy"),
+            (["unigram"], "unigram"),
+            (["nearest", "nearest"], "nearest"),
+        )
     ),
     Refused({**ONE, "encoder": {"layers": 600}, "decoder": {"layers": 600}}, {"decoder": "layers"}, "1,201 601 1,000"),
     Refused(
@@ -220,8 +267,10 @@ def all_cases() -> dict[str, list[Refused]]:
 
 @cache
 def syntax_nodes() -> list[tuple[Path, ast.AST]]:
-    """Every node of the package's files that have to do with problems of recipes."""
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    """Every node of the package's files that have to do with problems of recipes; those of the spaces that `tune`
+    searches are tested beside it."""
+    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if path.name != "search_space.py"]
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
     return [(path, node) for path, text in texts.items() if "Problem" in text for node in ast.walk(ast.parse(text))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from seq2see.studio.fair_queue import FairQueue
+from seq2see.studio.dynamic_batching import FairQueue
 
 
 def queued(**items: str) -> FairQueue[str]:

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from seq2see.api import Model
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import WEIGHTS
+from seq2see.studio import model_repository
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import ModelLoader, ModelRepository
@@ -139,6 +141,49 @@ def test_a_folder_that_failed_is_tried_again_when_it_changes(site: Site) -> None
     assert [site.reloader.changed() for _ in range(2)] == [[], []], "not again and again"
     weights.write_bytes(whole)
     assert [site.reloader.changed() for _ in range(2)] == [[], ["model"]]
+
+
+def test_a_folder_that_changes_while_it_is_loaded_is_noticed(
+    speller: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, load = shutil.copytree(speller, tmp_path / "model"), model_repository.load
+
+    def slowly(model: str) -> Model:
+        loaded = load(model)
+        (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes())
+        return loaded
+
+    monkeypatch.setattr(model_repository, "load", slowly)
+    site = Site(folder)
+    monkeypatch.undo()
+    assert [site.reloader.changed() for _ in range(2)] == [[], ["model"]]
+    site.reloader.reload("model")
+    assert [site.reloader.changed() for _ in range(2)] == [[], []]
+    site.repository.close()
+
+
+def test_a_worker_that_could_not_load_it_is_not_ready(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ReloadBoard.create(tmp_path / "board", models=1, workers=2)
+    boards = [ReloadBoard(tmp_path / "board", 1, worker, 2) for worker in range(2)]
+    asked, other = (Reloader(site.repository, site.loader, site.metrics, board=board) for board in boards)
+
+    def fail(name: str) -> None:
+        raise UserError("damaged")
+
+    monkeypatch.setattr(other, "reload", fail)
+    monkeypatch.setattr(asked, "reload", lambda name: None)
+
+    async def both() -> dict[str, object]:
+        request = asyncio.create_task(asked.request("model", timeout=600))
+        await asyncio.sleep(0)
+        while not request.done():
+            await other._follow_board()
+            await asyncio.sleep(0)
+        return await request
+
+    assert asyncio.run(both()) == {"model": "model", "reloaded": True, "workers": 2, "ready": 1}
 
 
 def test_workers_tell_each_other(site: Site, tmp_path: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from seq2see.cli.serve import ServeOptions, serve_studio
+from seq2see.errors import Notice
+from seq2see.studio import server
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import ModelRepository
@@ -109,3 +113,18 @@ def test_a_reader_that_is_gone_ends_the_log_and_nothing_else(tmp_path: Path) -> 
         log.add(RECORD)
     log.close(60)
     log.add(RECORD)
+
+
+@pytest.mark.filterwarnings("always::seq2see.errors.Notice")
+def test_messages_of_the_server_are_json_too(
+    speller: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_server(*given: Any, started: Any, **options: Any) -> None:
+        warnings.warn("a notice", Notice, stacklevel=1)
+        started()
+
+    monkeypatch.setattr(server, "run_server", run_server)
+    serve_studio([str(speller)], port=0, options=ServeOptions(log="json"))
+    messages = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
+    assert "a notice" in messages
+    assert messages[-1].startswith("speller: http://127.0.0.1:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -9,6 +10,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -16,9 +19,10 @@ import httpx
 import pytest
 
 from seq2see.errors import UserError
+from seq2see.studio import workers
 from seq2see.studio.clients import FREE_BURST
 from seq2see.studio.limits import Limits
-from seq2see.studio.workers import WORKERS_PER_CORE, Supervisor, WorkerPlace, check_workers
+from seq2see.studio.workers import WORKERS_PER_CORE, Supervisor, WorkerPlace, _Worker, check_workers
 from seq2see.threads import cores
 from tests.studio.test_process import serving
 
@@ -126,3 +130,35 @@ def test_a_worker_that_cannot_start_is_an_error(tmp_path: Path) -> None:
         supervisor = Supervisor(fail_to_start, listening, count=1, folder=tmp_path, drain=0)
         with pytest.raises(UserError, match="worker 0 ended before it could serve \\(exit code 7\\)"):
             supervisor.run(lambda _: None)
+
+
+class Ended:
+    """A process that has ended."""
+
+    pid, exitcode = 123, 7
+
+    def __init__(self, sentinel: Connection):
+        self.sentinel = sentinel
+
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+@pytest.mark.parametrize("seen_first", ["report", "exit"])
+def test_a_replacement_may_die_while_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen_first: str
+) -> None:
+    """Its pipe and its process end at the same time, and either may be seen first."""
+    exits, started = list[int](), list[int]()
+    reports, sender = multiprocessing.Pipe(duplex=False)
+    sentinel, end = multiprocessing.Pipe(duplex=False)
+    sender.close()
+    with socket.socket() as listening, closing(sentinel), closing(end):
+        supervisor = Supervisor(serve_nothing, listening, count=1, folder=tmp_path, drain=0, on_exit=exits.append)
+        monkeypatch.setattr(supervisor, "_start", started.append)
+        supervisor._workers[0] = _Worker(Ended(sentinel), reports, monotonic())
+        order = [reports, sentinel] if seen_first == "report" else [sentinel, reports]
+        monkeypatch.setattr(workers, "wait", lambda sources, timeout: [one for one in order if one in sources])
+        supervisor._step(listening)
+        supervisor._step(listening)
+    assert exits == [123]
+    assert started == [0], "another takes its place"

@@ -146,6 +146,7 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> Group:
     jobs = {name: job(recipe, name, data=table_of(name, folder)) for name, recipe in RECIPES.items()}
     jobs["drawing"] = job(DRAWING, "drawing")
     jobs["stopped"] = job(DRAWING, "stopped", signal_rank=1, signal_update=9)
+    jobs["stopped-at-the-end"] = job(STILL, "end", signal_rank=1, signal_update=2, signal_in="report")
     shared = str(folder / "two" / "stopped")
     jobs["resumed"] = {"recipe": None, "given": {"out": shared, "resume": True}}
     jobs["half"] = job(RECIPES["recurrent"], "half", signal_rank=0, signal_update=9)
@@ -216,6 +217,12 @@ def test_a_signal_to_one_stops_both_and_they_resume_with_the_same_bits(group: Gr
     whole, resumed = group.checkpoint("drawing"), group.checkpoint("stopped")
     assert same(resumed.weights, whole.weights)
     assert same(resumed.optimizer, whole.optimizer)
+
+
+def test_a_signal_to_one_in_the_last_report_stops_both(group: Group) -> None:
+    first, second = group.results["stopped-at-the-end"]
+    assert first["ended"] == second["ended"] == 128 + signal.SIGTERM
+    assert group.checkpoint("end").state.finished
 
 
 @pytest.mark.parametrize("name", ["recurrent", "stream"])

@@ -6,7 +6,9 @@ import json
 import os
 import platform
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +337,30 @@ def test_an_entry_that_is_whole_is_not_replaced(tmp_path: Path, cached: Path, mo
     assert {path.name: path.stat().st_ino for path in entry.rglob("*")} == before
     assert [*cached.iterdir()] == [entry]
     assert len(again.train) == len(plain.train)
+
+
+def test_of_several_processes_one_encodes_a_table(
+    tmp_path: Path, cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, encoded, begun = tsv(tmp_path / "table.tsv", pairs()), dataset.encode_table, list[str]()
+    both_begin = threading.Barrier(2)
+    begin = table_cache.TableCache.begin
+
+    def begin_together(self: table_cache.TableCache) -> Path:
+        both_begin.wait(60)  # neither has found an entry
+        return begin(self)
+
+    def encode(*given: Any, **named: Any) -> Any:
+        begun.append("")
+        return encoded(*given, **named)
+
+    monkeypatch.setattr(table_cache.TableCache, "begin", begin_together)
+    monkeypatch.setattr(dataset, "encode_table", encode)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: read_corpus(load_recipe(WORDS), table), range(2))
+    assert len(begun) == 1
+    assert without_cache_notes(first) == without_cache_notes(second)
+    assert len([*cached.iterdir()]) == 1, "locks leave nothing behind"
 
 
 # ---------------- Several files

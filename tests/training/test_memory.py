@@ -13,6 +13,7 @@ from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Dataset
 from seq2see.recipe import load_recipe
+from seq2see.recipe.load import left_out, limits_of
 from seq2see.training import memory
 from seq2see.training.dataset import read_corpus
 from seq2see.training.feeds import RowFeed
@@ -108,8 +109,34 @@ def test_a_deterministic_run_does_not_depend_on_the_threads(tmp_path: Path) -> N
     assert same(last_checkpoint(tmp_path / "1").weights, last_checkpoint(tmp_path / "2").weights)
 
 
+def test_what_does_not_repeat_gives_way_to_deterministic_and_is_told() -> None:
+    overrides = ["training.deterministic=true"]
+    training = load_recipe("transliteration", overrides=overrides).training
+    assert (training.minutes, training.precision, training.epochs) == (0, "float32", 30)
+    notes = left_out("transliteration", overrides)
+    assert [note.partition(" ")[0] for note in notes] == ["training.minutes", "training.precision"]
+    with pytest.raises(UserError, match=r"training\.minutes: .*--epochs"):
+        load_recipe("translation", overrides=overrides)
+    assert load_recipe("translation", overrides=[*limits_of(epochs=3, updates=None, minutes=None), *overrides])
+
+
 @pytest.mark.parametrize("setting", ["training.minutes=1", "training.threads=2", "training.precision=auto"])
 def test_what_does_not_repeat_is_refused_with_deterministic(setting: str) -> None:
     key = setting.partition("=")[0]
     with pytest.raises(UserError, match=key):
         load_recipe("transliteration", overrides=["training.deterministic=true", setting])
+
+
+@pytest.mark.parametrize("longest", [40, 1500, 5000])
+@pytest.mark.parametrize("least", [0, 1200])
+def test_the_longest_rows_are_found_in_pieces(longest: int, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = (
+        np.random.default_rng(0).integers(least // 2, max(longest, least + 2) // 2, size=(700, 2)).astype(np.uint16)
+    )
+    found = memory._longest_rows(widths)
+    symbols = widths.sum(1)
+    measurable = symbols[symbols <= memory.LONGEST_MEASURED]
+    wanted = measurable.max() if len(measurable) else symbols.min()
+    assert found == (symbols.max(), np.flatnonzero(symbols == wanted)[0], wanted)
+    monkeypatch.setattr(memory, "ROWS_AT_ONCE", 64)
+    assert memory._longest_rows(widths) == found

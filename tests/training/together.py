@@ -28,15 +28,17 @@ RANK = int(os.environ.get("RANK", "0"))
 
 @contextmanager
 def signalled(job: dict[str, Any]) -> Iterator[None]:
-    """Send this process SIGTERM in an update, if it is the one that the job names."""
-    usual = Trainer._update
+    """Send this process SIGTERM in an update, or in the report after it, if it is the one that the job names."""
+    method = job.get("signal_in", "_update")
+    usual = getattr(Trainer, method)
 
-    def update(self: Trainer, batches: int) -> None:
-        usual(self, batches)
+    def signalling(self: Trainer, *given: Any) -> Any:
+        result = usual(self, *given)
         if self.state.updates == job["signal_update"]:
             os.kill(os.getpid(), signal.SIGTERM)
+        return result
 
-    with patch.object(Trainer, "_update", update) if job.get("signal_rank") == RANK else nullcontext():
+    with patch.object(Trainer, method, signalling) if job.get("signal_rank") == RANK else nullcontext():
         yield
 
 
