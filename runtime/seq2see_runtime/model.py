@@ -377,7 +377,7 @@ class GraphStepper:
         looks: list[dict[str, EncoderLook]] = [{} for _ in range(rows)]
         for name, layout in self._model.known["maps"].items():
             weights, asking, over = (found[f"map/{name}/{part}"] for part in ("weights", "rows", "places"))
-            inputs = _place_names(name, columns, over)
+            inputs = _place_names(name, columns, over) or _place_names(name.rpartition(".")[2], columns, over)
             queries = _place_names(name.rpartition(".")[0], columns, asking)
             parent = found.get(f"map/{name}/parent")
             places = JointPlaces(over, np.ones(rows, dtype=bool), _layout(layout), parent=parent)

@@ -274,10 +274,11 @@ def stack(parts: list[Tensor]) -> Tensor:
 class DecoderEquations:
     """How a decoder works, in the notation of the specification: for `show` and `explain`.
 
-    headline: its kind and size; embedding: of the symbols it reads; start: the first state; every: what enters every
-    step; query: what attention is computed from; attention: of its inputs, with further remarks in `notes`; step: how a
-    step goes, line by line; cell, cell_name: of a recurrent decoder; features: what the output layer sees;
-    from_start: the one state of a decoder of one step is the first state, changed by `step`.
+    headline: its kind and size; embedding: of the symbols it reads; matching: how its inputs are compared with each
+    other before; start: the first state; every: what enters every step; query: what attention is computed from;
+    attention: of its inputs, with further remarks in `notes`; step: how a step goes, line by line; cell, cell_name: of
+    a recurrent decoder; features: what the output layer sees; from_start: the one state of a decoder of one step is the
+    first state, changed by `step`.
     """
 
     headline: str
@@ -292,3 +293,4 @@ class DecoderEquations:
     cell: str = ""
     cell_name: str = ""
     from_start: bool = False
+    matching: list[str] = field(default_factory=list)

@@ -172,6 +172,7 @@ def _decoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     lines = [equations.headline]
     if equations.embedding:
         lines.append(f"  {equations.embedding}")
+    lines += _block("matching", equations.matching)
     lines.append(f"start       {equations.start}")
     if equations.every:
         lines.append(f"every step  {equations.every}")

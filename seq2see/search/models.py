@@ -401,11 +401,12 @@ def _encoder_look(name: str, maps: EncoderMap, memory: Memory, row: int) -> Enco
     """The real rows and places of a map.
 
     Its rows are the places it is named after (`document`, of a map `document.words` or `document.self-1`), its columns
-    the further places of the map's own name, or the same places.
+    the further places of the map's own name, those of another input (`premise.hypothesis`), or the same places.
     """
     weights = maps.weights[row][..., maps.rows[row], :][..., maps.places[row]].float().cpu().numpy()
-    asking = memory.places[name.rpartition(".")[0]]
-    over = memory.places.get(name, asking)
+    own, _, part = name.rpartition(".")
+    asking = memory.places[own]
+    over = memory.places.get(name, memory.places.get(part, asking))
     parent = None if over.parent is None else _array(over.parent)
     layout = JointPlaces(_array(over.mask), _array(over.mask.any(-1)), maps.layout, parent=parent).layout_of(row)
     return EncoderLook(weights, layout, _tokens(over, row), _tokens(asking, row))

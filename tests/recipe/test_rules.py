@@ -217,7 +217,21 @@ SCORES_OF_LABELS = [
 ]
 
 
-@pytest.mark.parametrize("case", [*COMBINATIONS, *SIZES, *SCORES_OF_LABELS], ids=str)
+MATCHED = {**TWO, "output": {"kind": "label"}, "decoder": {"kind": "matching", "start": ["a", "b"]}}
+MATCHING = [
+    Refused({**MATCHED, "decoder": {"kind": "matching", "start": start}}, {"decoder.start": "matching"}, "two a, b")
+    for start in ("a", "none", ["a", "a"])
+] + [
+    Refused(
+        {**MATCHED, "inputs": {"a": {"kind": "vector"}, "b": {}}, "attention": {"over": "b"}},
+        {"decoder.start": "matching", "decoder.kind": "matching"},
+        "a place",
+    ),
+    Refused({**MATCHED, "inputs": {"a": {}, "b": {"encoder": {"size": 5}}}}, {"decoder.kind": "matching"}, "512 10"),
+]
+
+
+@pytest.mark.parametrize("case", [*COMBINATIONS, *SIZES, *SCORES_OF_LABELS, *MATCHING], ids=str)
 def test_refused_combinations(case: Refused) -> None:
     case.check()
 
