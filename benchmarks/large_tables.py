@@ -6,7 +6,11 @@
 The table is made first (pairs of words by Zipf's law, about 25 bytes a row). Each measurement is a process of its own,
 which trains a small model until its first update is done. Reading row by row, which other kinds of recipes still need,
 is measured on the first rows of the same table (`--plain`), and its time for all rows is that of a row times their
-number. Resident memory is the largest of the training process, with that of the processes that read the table apart.
+number.
+
+Memory is the largest of the training process, with that of the processes that read the table apart: resident (what the
+kernel counts, pages of mapped files among them, which it takes back as soon as others need memory) and anonymous (what
+only the process can give back), read ten times a second.
 """
 
 from __future__ import annotations
@@ -68,11 +72,12 @@ def first_update(table: Path, folder: Path, *, plain: bool) -> dict[str, float]:
         measured.update(read=time.perf_counter() - began, read_processor=_processor_time() - before, rows=self.rows)
 
     encoded_table.TableEncoder.read = timed  # type: ignore[method-assign]
-    began = time.perf_counter()
+    began, before = time.perf_counter(), _processor_time()
 
     def update(self: Trainer, batches: int) -> None:
         original(self, batches)
-        measured.update(seconds=time.perf_counter() - began, memory=_peak(os.getpid()), batches=batches)
+        measured.update(seconds=time.perf_counter() - began, processor=_processor_time() - before, batches=batches)
+        measured.update(memory=_peak(os.getpid()))
         print(json.dumps(measured))
         sys.stdout.flush()
         os._exit(0)
@@ -90,8 +95,13 @@ def _processor_time() -> float:
 
 def _peak(process: int) -> float:
     """The most memory that a process had, in MB (Linux)."""
+    return _memory(process, "VmHWM")
+
+
+def _memory(process: int, kind: str) -> float:
+    """One line of a process's status, in MB (Linux)."""
     lines = Path(f"/proc/{process}/status").read_text("ascii").splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith(kind))
 
 
 def _children(process: int) -> list[int]:
@@ -108,15 +118,19 @@ def measure(table: Path, *, plain: bool = False) -> dict[str, float]:
         began = time.perf_counter()
         running = subprocess.Popen(command, stdout=subprocess.PIPE)
         together: dict[int, float] = {}
+        anonymous = 0.0
         while running.poll() is None:
+            with suppress(OSError, StopIteration):
+                anonymous = max(anonymous, _memory(running.pid, "RssAnon"))
             for child in _children(running.pid):
                 with suppress(OSError, StopIteration):
                     together[child] = _peak(child)
-            time.sleep(0.2)
+            time.sleep(0.1)
         assert running.stdout is not None
         found: dict[str, float] = json.loads(running.stdout.read().splitlines()[-1])
         found["total"] = time.perf_counter() - began
         found["others"] = sum(together.values())
+        found["anonymous"] = anonymous
         return found
 
 
@@ -151,10 +165,12 @@ def main() -> None:
         f"reading, one pass: {cold['rows'] / cold['read_processor']:,.0f} rows/s per core (processor time), "
         f"{cold['rows'] / cold['read']:,.0f} rows/s by the clock"
     )
-    print("to the first update        seconds  with imports  MB resident  MB of its readers")
+    print(
+        "to the first update        seconds  processor time  with imports  MB resident  MB anonymous  MB of its readers"
+    )
     for what, found in (("cold", cold), ("warm (second run)", warm)):
-        memory = f"{found['memory']:12,.0f} {found['others']:18,.0f}"
-        print(f"{what:24} {found['seconds']:10.1f} {found['total']:13.1f} {memory}")
+        memory = f"{found['memory']:12,.0f} {found['anonymous']:13,.0f} {found['others']:18,.0f}"
+        print(f"{what:24} {found['seconds']:10.1f} {found['processor']:15.1f} {found['total']:13.1f} {memory}")
     print(f"{'row by row':24} {scaled:10.1f} (from {options.plain:,} rows: {plain['seconds']:.1f})")
     print(f"ratios: cold {scaled / cold['seconds']:.1f} x, warm {scaled / warm['seconds']:.0f} x as fast as row by row")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from seq2see.evaluation.baselines import BASELINES, default_baseline
+from seq2see.evaluation.baselines import BASELINES
 from seq2see.modalities.base import Field
 from seq2see.modalities.image import ImageOutput
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import Recipe, load_recipe, shipped
+from seq2see.recipe.schema import baseline_of
 from seq2see.training.dataset import wanted_columns
 
 FOLDER = Path(__file__).parent / "tasks"
@@ -56,15 +57,13 @@ def page(name: str) -> str:
         use=_use(recipe),
         columns=" -> ".join(_columns(recipe)),
         metrics=", ".join(f"`{metric}`" for metric in metrics_of(recipe)),
-        baseline=BASELINES[_baseline(recipe)].description,
+        baseline=" and ".join(
+            BASELINES[baseline].description for baseline in (baseline_of(recipe), *recipe.evaluation.further_baselines)
+        ),
         attention=_attention(recipe),
         answers=answers_of(recipe).text(),
         recipe=(resources.files("seq2see") / "recipes" / f"{name}.yaml").read_text("utf-8"),
     )
-
-
-def _baseline(recipe: Recipe) -> str:
-    return recipe.evaluation.baseline or default_baseline(recipe.output.measured_as, inputs=bool(recipe.inputs))
 
 
 def _columns(recipe: Recipe) -> list[str]:

@@ -33,6 +33,7 @@ SHARED = (
     "search/ctc_prefix.py",
     "search/greedy.py",
     "search/hypotheses.py",
+    "search/language_model.py",
     "search/options.py",
     "search/run.py",
     "search/sampling.py",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seq2see import attention, decoders, encoders, search
-    from seq2see.api import Model, compare, load, train
+    from seq2see.api import Model, compare, crossval, distill, load, train, tune
     from seq2see.batch_prediction import BatchPredictor
     from seq2see.errors import UserError
     from seq2see.looks import Looks, Prediction
@@ -23,8 +23,11 @@ _MODULES = {
     "Recipe": "seq2see.recipe",
     "UserError": "seq2see.errors",
     "compare": "seq2see.api",
+    "crossval": "seq2see.api",
+    "distill": "seq2see.api",
     "load": "seq2see.api",
     "train": "seq2see.api",
+    "tune": "seq2see.api",
 }
 _PACKAGES = ("attention", "decoders", "encoders", "search")
 
@@ -37,11 +40,14 @@ __all__ = [
     "UserError",
     "attention",
     "compare",
+    "crossval",
     "decoders",
+    "distill",
     "encoders",
     "load",
     "search",
     "train",
+    "tune",
 ]
 
 

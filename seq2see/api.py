@@ -1,7 +1,8 @@
-"""The public Python API: `train`, `load`, `compare` and `Model`."""
+"""The public Python API: `train`, `distill`, `load`, `compare`, `crossval`, `tune` and `Model`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -56,6 +57,7 @@ from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.load import limits_of
 from seq2see.training.checkpoints import (
+    check_free,
     check_rows,
     check_sources,
     resumable,
@@ -63,13 +65,18 @@ from seq2see.training.checkpoints import (
     sources_of,
     was_restarted,
 )
-from seq2see.training.comparing import compare
+from seq2see.training.comparing import compare, crossval
 from seq2see.training.dataset import filled, held_table, open_table
+from seq2see.training.distillation import student_recipe
+from seq2see.training.distributed import check_command
 from seq2see.training.fine_tuning import fine_tuning_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
+from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
+from seq2see.training.tuning import tune
+from seq2see.training.unlabelled import answered_rows, check_answerable, read_labelled
 
-__all__ = ["Model", "compare", "default_folder", "load", "train"]
+__all__ = ["Model", "compare", "crossval", "default_folder", "distill", "load", "train", "tune"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -123,7 +130,8 @@ class Model:
         first_row, drawn_as, notices: to predict a table in parts. `first_row` is the index of the part's first row, so
         that samples are those of the whole table, or `drawn_as` the index of each row; `notices` collects the warnings
         about all parts (without it, each call warns).
-        options: further fields of `SearchOptions`.
+        options: further fields of `SearchOptions`, such as language_model (a path, or "none") and
+        language_model_weight.
         """
         many = (isinstance(inputs, list) and not is_numbers(inputs, self.bundle.fields)) or is_frame(inputs)
         rows = self._input_rows(inputs) if many else [self._nonempty_row(inputs)]
@@ -167,19 +175,21 @@ class Model:
         metrics: Sequence[str] | None = None,
         reverse: bool = False,
         progress: OnTask | None = None,
+        **options: Any,
     ) -> Report:
         """Metrics on a table (or on rows by the recipe's names), with those of baselines.
 
         by_length: the number of bins of input lengths; positions: also recall by position; reverse: also with all
-        videos backwards; progress: called now and then with the task, how many are done, and of how many.
+        videos backwards; progress: called now and then with the task, how many are done, and of how many; options:
+        further fields of `SearchOptions`, as for `predict`.
         """
-        options = options_of(self.recipe, beam=beam, n_best=n_best)
+        searched = options_of(self.recipe, beam=beam, n_best=n_best, **options)
         rows = self.rows_of(data, columns)
         warn(self._warnings([question.inputs for question in group_references(rows)]))
         warn(unknown_labels(self.bundles[0], rows))
         seen = self.seen(rows)
         reversed_rows = reverse_videos(self.recipe, rows) if reverse else []
-        measure = partial(evaluate_model, self.bundles, options=options, metrics=metrics, progress=progress)
+        measure = partial(evaluate_model, self.bundles, options=searched, metrics=metrics, progress=progress)
         with use_features(self.bundles, rows + reversed_rows, progress):
             report = measure(rows, bins=by_length, positions=positions).report
             if reverse:
@@ -409,6 +419,9 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     start: str | Path | Model | None = None,
+    unlabelled: Data | None = None,
+    confidence: float | None = None,
+    pretrain: float = 0.0,
     listeners: Sequence[Listener] | None = None,
 ) -> Model:
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
@@ -420,34 +433,28 @@ def train(
     resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,
     learning rate and the like may change.
     overwrite: replace a run that is in `out`; without it, such a folder is refused.
+    unlabelled: a table of inputs for self-training: a first model, in the folder `teacher` of the run's, answers them,
+    and those answers that have at least `confidence` (default 0.9; of a text the geometric mean of its symbols'
+    probabilities) are learned beside the labelled rows. pretrain: a share of the run for denoising pre-training on the
+    texts of both tables. The limits (`minutes` and the like) are those of each stage.
 
     Processes that torchrun has started with the same arguments train one model together, and go on from the last
     checkpoint where torchrun restarts them.
     """
-    limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
-    extra = [*overrides, *limits]
-    if seed is not None:
-        extra.append(f"training.seed={seed}")
-    if device is not None:
-        extra.append(f"training.device={device}")
+    extra = _changes(overrides, epochs=epochs, updates=updates, minutes=minutes, seed=seed, device=device)
     with progress_unless(listeners if speaks() else [], Progress) as followers:
         initial = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
         source = initial.recipe if recipe is None and initial is not None else recipe
         if source is None and (out is None or not resume):
             raise UserError("no recipe: give the name of a shipped one, a YAML file or a dict")
-
-        def resumed(folder: Path) -> Model:
-            stored, sources = resumable(folder)
-            new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
-            check_rows(sources, tables)
-            check_sources(sources, data=None if data is None else new.data, dev=new.dev, columns=columns)
-            _say(followers, left_out(stored, extra))
-            return Model(
-                run_training(resumed_recipe(stored, extra), sources, folder=folder, listeners=followers, resume=True)
-            )
-
+        staged = unlabelled is not None or confidence is not None or bool(pretrain)
         if resume:
-            return resumed(Path(out) if out is not None else default_folder(load_recipe(source or {})))
+            if staged:
+                raise UserError(
+                    "unlabelled, confidence, pretrain: a resumed run goes on as it was begun; leave them out"
+                )
+            folder = Path(out) if out is not None else default_folder(load_recipe(source or {}))
+            return _resume(folder, data, dev, columns, changes=extra, listeners=followers)
         if data is None:
             raise UserError("no data: give a table with --data (data=...)")
         resolved = load_recipe(source or {}, overrides=extra)
@@ -457,7 +464,21 @@ def train(
             _say(followers, notes)
         folder = Path(out) if out is not None else default_folder(resolved)
         if was_restarted(folder):
-            return resumed(folder)
+            return _resume(folder, data, dev, columns, changes=extra, listeners=followers)
+        if staged:
+            plan = plan_stages(
+                resolved,
+                data,
+                dev,
+                columns,
+                folder=folder,
+                unlabelled=unlabelled,
+                confidence=confidence,
+                pretrain=pretrain,
+                start=start,
+                overwrite=overwrite,
+            )
+            return Model(train_in_stages(plan, folder=folder, listeners=followers))
         sources, tables = sources_of(resolved, data, dev, columns, folder=folder)
         return Model(
             run_training(
@@ -470,6 +491,109 @@ def train(
                 tables=tables,
             )
         )
+
+
+def distill(
+    teachers: str | Path | Sequence[str | Path],
+    data: Data,
+    *,
+    out: str | Path,
+    recipe: str | Path | Mapping[str, Any] | Recipe | None = None,
+    unlabelled: Data | None = None,
+    real_share: float = 1.0,
+    beam: int | None = None,
+    dev: Data | None = None,
+    columns: Sequence[str] | None = None,
+    overrides: Sequence[str] = (),
+    epochs: int | None = None,
+    updates: int | None = None,
+    minutes: float | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    overwrite: bool = False,
+    listeners: Sequence[Listener] | None = None,
+) -> Model:
+    """Train one model, the student, on what an ensemble answers, and return it; its folder is `out`.
+
+    teachers: folders of models, joined by + or in a list. At every symbol the student learns their mean probability
+    beside the true one (`loss.distillation.weight`, `.temperature`). recipe: of the student (default: that of the first
+    teacher); values are read and written as by the teachers.
+    unlabelled: a table whose rows the teachers answer, for training only; real_share: of the labelled rows that keep
+    their outputs, the others get the answers of the teachers; beam: of the search for answers (default: the recipe's,
+    but at least 5).
+    The run is resumed like any other: `train(None, out=out, resume=True)`.
+    """
+    check_command("distill")
+    named = teachers if isinstance(teachers, Sequence) and not isinstance(teachers, str) else [teachers]
+    folders = [str(Path(folder).resolve()) for each in named for folder in folders_of(each)]
+    if not 0 <= real_share <= 1:
+        raise UserError(f"real_share: {real_share} given; allowed: 0 to 1")
+    extra = _changes(overrides, epochs=epochs, updates=updates, minutes=minutes, seed=seed, device=device)
+    extra.insert(0, f"loss.distillation.teachers={json.dumps(folders)}")
+    with progress_unless(listeners if speaks() else [], Progress) as followers:
+        bundles = [Bundle.load(folder) for folder in folders]
+        check_ensemble(bundles)
+        source = bundles[0].recipe if recipe is None else recipe
+        student, notes = student_recipe(bundles[0].recipe, load_recipe(source, overrides=extra), folders)
+        _say(followers, [*left_out(source, extra), *notes])
+        folder, given = Path(out), columns
+        if not overwrite:
+            check_free(folder)
+        if unlabelled is not None or real_share < 1:
+            check_answerable(student, "--unlabelled" if unlabelled is not None else "--real-share")
+            labelled = read_labelled(student, data, dev, columns)
+            rows, notes = answered_rows(labelled, unlabelled, bundles, real_share=real_share, beam=beam)
+            _say(followers, [*labelled.notes, *notes])
+            student, given = labelled.recipe, None
+            data, dev = labelled.records(rows), labelled.records(labelled.dev)
+        elif beam is not None:
+            raise UserError(f"beam: {beam} given, and nothing is answered; it goes with unlabelled or real_share")
+        del bundles  # the run loads its own
+        sources, tables = sources_of(student, data, dev, given, folder=folder)
+        return Model(
+            run_training(student, sources, folder=folder, listeners=followers, overwrite=overwrite, tables=tables)
+        )
+
+
+def _changes(
+    overrides: Sequence[str],
+    *,
+    epochs: int | None,
+    updates: int | None,
+    minutes: float | None,
+    seed: int | None,
+    device: str | None,
+) -> list[str]:
+    """Overrides of a recipe, with those that a call gives as arguments."""
+    changes = [*overrides, *limits_of(epochs=epochs, updates=updates, minutes=minutes)]
+    if seed is not None:
+        changes.append(f"training.seed={seed}")
+    if device is not None:
+        changes.append(f"training.device={device}")
+    return changes
+
+
+def _resume(
+    folder: Path,
+    data: Data | None,
+    dev: Data | None,
+    columns: Sequence[str] | None,
+    *,
+    changes: Sequence[str],
+    listeners: Sequence[Listener],
+) -> Model:
+    """Go on with the run in a folder, or with its stages."""
+    if unfinished_stages(folder):
+        if data is not None or dev is not None or columns is not None:
+            raise UserError("data, dev, columns: a run in stages goes on with its own tables; leave them out")
+        return Model(train_in_stages(read_plan(folder), folder=folder, listeners=listeners, changes=changes))
+    stored, sources = resumable(folder)
+    new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)
+    check_rows(sources, tables)
+    check_sources(sources, data=None if data is None else new.data, dev=new.dev, columns=columns)
+    _say(listeners, left_out(stored, changes))
+    recipe = resumed_recipe(stored, changes)
+    return Model(run_training(recipe, sources, folder=folder, listeners=listeners, resume=True))
 
 
 def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:

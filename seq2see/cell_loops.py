@@ -110,9 +110,11 @@ def run_sequence(
     U: Float[Tensor, "gates size"],
     b_U: Float[Tensor, " size"] | None,
     start: State,
+    dropped: Float[Tensor, "batch size"] | None = None,
 ) -> tuple[Float[Tensor, "batch steps size"], State]:
-    """The outputs of all steps, and the last state; projected: W x_t + b."""
-    outputs, *last = _Sequence.apply(projected, U, b_U, *start)
+    """The outputs of all steps, and the last state; projected: W x_t + b; dropped: what s is multiplied with before
+    U multiplies it, the same at all steps."""
+    outputs, *last = _Sequence.apply(projected, U, b_U, dropped, *start)
     return outputs.transpose(0, 1), tuple(last)
 
 
@@ -120,24 +122,28 @@ class _Sequence(torch.autograd.Function):
     """Inside, tensors are (steps, batch, ...)."""
 
     @staticmethod
-    def forward(ctx: Any, projected: Tensor, U: Tensor, b_U: Tensor | None, *start: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        ctx: Any, projected: Tensor, U: Tensor, b_U: Tensor | None, dropped: Tensor | None, *start: Tensor
+    ) -> tuple[Tensor, ...]:
         weight, exact, cell = autocast_to(U), start[0].dtype, cell_loop(b_U)
         state: State = start
         multiply = fixed_product(weight)
-        outputs, kept = [start[0]], list[Tensor]()
+        read, kept = list[Tensor](), list[Tensor]()
+        outputs = list[Tensor]()
         for inputs in projected.transpose(0, 1).to(exact, memory_format=torch.contiguous_format):
-            state, saved = cell.forward(inputs, multiply(state[0]), state)
+            read.append(state[0] if dropped is None else state[0] * dropped)
+            state, saved = cell.forward(inputs, multiply(read[-1]), state)
             outputs.append(state[0])
             kept += saved
         ctx.dtype = projected.dtype
-        ctx.save_for_backward(weight, b_U, torch.cat(outputs[:-1]).to(weight.dtype), *kept)
+        ctx.save_for_backward(weight, b_U, dropped, torch.cat(read).to(weight.dtype), *kept)
         last = (part.clone() for part in state)  # no output may be kept by its own graph
-        return torch.stack(outputs[1:]), *last
+        return torch.stack(outputs), *last
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_output: Tensor, *state: Tensor) -> tuple[Tensor | None, ...]:
-        weight, b_U, outputs, *kept = ctx.saved_tensors
+        weight, b_U, dropped, read, *kept = ctx.saved_tensors
         cell, (steps, batch, _), each = cell_loop(b_U), by_output.shape, len(kept) // len(by_output)
         inputs, products = (
             by_output.new_empty(steps, batch, len(weight), dtype=to) for to in (ctx.dtype, weight.dtype)
@@ -147,7 +153,8 @@ class _Sequence(torch.autograd.Function):
             state = (state[0] + by_output[step], *state[1:])
             saved = tuple(kept[step * each : (step + 1) * each])
             state = cell.backward(state, saved, inputs[step], products[step])
-            state = (state[0] + multiply(products[step]), *state[1:])
-        by_U = products.flatten(0, 1).t() @ outputs
+            before = multiply(products[step])
+            state = (state[0] + (before if dropped is None else before * dropped), *state[1:])
+        by_U = products.flatten(0, 1).t() @ read
         by_bias = None if b_U is None else products[:, :, -len(b_U) :].sum((0, 1), dtype=by_output.dtype)
-        return inputs.transpose(0, 1), by_U.to(by_output.dtype), by_bias, *state
+        return inputs.transpose(0, 1), by_U.to(by_output.dtype), by_bias, None, *state

@@ -6,8 +6,8 @@ not depend on the recurrent state can thus be multiplied once, outside the loop 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -17,11 +17,26 @@ from torch.nn.functional import linear
 
 from seq2see.cell_loops import run_sequence
 from seq2see.deferred_gradients import DeferredProduct, Product, plain_product
+from seq2see.dropout import SequenceDropout
 from seq2see.errors import UserError
-from seq2see.registry import Registry
-from seq2see.settings.base import Layers, NameOf, NoSettings, Parts, Settings, Share, Size, first_line
+from seq2see.registry import Problem, Registry
+from seq2see.settings.base import (
+    FittedDropout,
+    FittedSize,
+    Layers,
+    NameOf,
+    NoSettings,
+    Parts,
+    Settings,
+    Share,
+    first_line,
+    no_effect,
+)
 from seq2see.settings.plugins import arguments_of, part_registry
 from seq2see.symbols import Symbol, Symbols
+
+if TYPE_CHECKING:
+    from seq2see.recipe.schema import Recipe
 
 CellState = tuple[Tensor, ...]
 """What a cell carries from step to step: the output s_t first, then the rest (the LSTM's memory m_t)."""
@@ -36,9 +51,25 @@ class CellSettings(Settings):
 
     parts = {"cell": Parts(cells.settings)}
     cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="the recurrent cell")
-    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    size: FittedSize = Field(256, description="size of a state (of each direction, where there are two)")
     layers: Layers = Field(1, description="one above the other")
-    dropout: Share = Field(0.0, description="between layers and on the output of the last")
+    dropout: FittedDropout = Field(0.0, description="between layers and on the output of the last")
+    variational: bool = Field(
+        False,
+        description="`dropout`, and that of the embedding, drops the same numbers at all steps of a sequence (locked "
+        "dropout); false: others at each step",
+    )
+    recurrent_dropout: Share = Field(
+        0.0, description="on s_{t-1} where U multiplies it, the same numbers at all steps of a sequence (variational)"
+    )
+    weight_drop: Share = Field(
+        0.0, description="share of the numbers of U that are 0 for a batch (weight drop, DropConnect)"
+    )
+
+    def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
+        symbols = getattr(self, "embedding", None)
+        if not self.dropout and not getattr(symbols, "dropout", 0.0):
+            yield from no_effect(self, path, ["variational"], f"{path}.dropout is 0")
 
 
 class Cell(nn.Module):
@@ -46,11 +77,14 @@ class Cell(nn.Module):
 
     A kind of cell sets `gates` (rows of W and U, in multiples of `size`) and writes `forward`; `states` says how many
     tensors it carries, `fused` may run a whole sequence faster. Further constructor arguments are settings
-    of the same names.
+    of the same names. While training a share of s may be dropped before U multiplies it (`recurrent_dropout`), and a
+    share of U (`weight_drop`): `recurrent_product` does both, whatever the kind.
     """
 
     gates: ClassVar[int]
     states: ClassVar[int] = 1
+    recurrent_dropout: float = 0.0
+    weight_drop: float = 0.0
 
     def __init__(self, inputs: Mapping[str, int], size: int):
         super().__init__()
@@ -90,16 +124,54 @@ class Cell(nn.Module):
     def zeros(self, like: Tensor, rows: int) -> CellState:
         return tuple(like.new_zeros(rows, self.size) for _ in range(self.states))
 
+    @property
+    def loops(self) -> bool:
+        """Whether it is a cell that `cell_loops` has."""
+        return False
+
+    @property
+    def drops(self) -> bool:
+        """Whether a pass drops something of the recurrence."""
+        return self.training and bool(self.recurrent_dropout or self.weight_drop)
+
+    def recurrent_product(self, product: Product, dropped: SequenceDropout) -> Product:
+        """The product for `forward`: s, or r * s, without what this pass drops of it, with what it leaves of U."""
+        if not self.drops:
+            return product
+
+        def multiply(x: Tensor, weight: Tensor, key: str) -> Tensor:
+            left = dropped(x, self.recurrent_dropout, f"{id(self)}.s")
+            return product(left, dropped.weight(weight, self.weight_drop, key), key)
+
+        return multiply
+
+    def dropped_parts(
+        self, state: CellState, dropped: SequenceDropout
+    ) -> tuple[Float[Tensor, "gates size"], Float[Tensor, "rows size"] | None]:
+        """U, and what s is multiplied with (None: nothing), as `recurrent_product` has them; for `cell_loops`."""
+        if not self.drops:
+            return self.U, None
+        U = dropped.weight(self.U, self.weight_drop, f"{id(self)}.U")
+        return U, dropped.mask(state[0], self.recurrent_dropout, f"{id(self)}.s")
+
     def run(
-        self, parts: Mapping[str, Float[Tensor, "batch steps _"]], state: CellState | None = None
+        self,
+        parts: Mapping[str, Float[Tensor, "batch steps _"]],
+        state: CellState | None = None,
+        dropped: SequenceDropout | None = None,
     ) -> tuple[Float[Tensor, "batch steps size"], CellState]:
-        """The outputs of every step and the state after the last; state: the one before the first, None: zeros."""
+        """The outputs of every step and the state after the last; state: the one before the first, None: zeros;
+        dropped: what the pass that it is part of drops, None: it is a pass by itself."""
         inputs = self._inputs(parts)
         state = state if state is not None else self.zeros(inputs, inputs.shape[0])
         if not inputs.shape[1]:
             return inputs.new_zeros(inputs.shape[0], 0, self.size), state
-        done = self.fused(inputs, state)
-        return done if done is not None else self._loop(inputs, state)
+        dropped = SequenceDropout() if dropped is None else dropped
+        if self.drops and self.loops:
+            U, mask = self.dropped_parts(state, dropped)
+            return run_sequence(linear(inputs, self._joined(), self.b), U, getattr(self, "b_U", None), state, mask)
+        done = None if self.drops else self.fused(inputs, state)
+        return done if done is not None else self._loop(inputs, state, dropped)
 
     def read(
         self,
@@ -125,9 +197,9 @@ class Cell(nn.Module):
         """All parts concatenated, in the order of the weights."""
         return next(iter(parts.values())) if len(parts) == 1 else torch.cat([parts[name] for name in self.inputs], -1)
 
-    def _loop(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+    def _loop(self, inputs: Tensor, state: CellState, dropped: SequenceDropout) -> tuple[Tensor, CellState]:
         projected = linear(inputs, self._joined(), self.b)
-        product = DeferredProduct(inputs.shape[1])
+        product = self.recurrent_product(DeferredProduct(inputs.shape[1]), dropped)
         outputs = []
         for step in projected.unbind(1):
             state = self(step, state, product=product)
@@ -304,7 +376,7 @@ class GRU(Cell):
 
     @property
     def loops(self) -> bool:
-        """Whether it is torch's form of a GRU, which `cell_loops` has."""
+        """Whether it is torch's form of a GRU."""
         return not self.before and not self.logistic
 
     def fused(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState] | None:
@@ -337,6 +409,10 @@ class LSTM(Cell):
         m = torch.sigmoid(f) * m + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(m), m
 
+    @property
+    def loops(self) -> bool:
+        return True
+
     def traced(self, inputs: Float[Tensor, "batch steps width"]) -> Float[Tensor, "batch steps size"]:
         outputs: Tensor = torch.ops.seq2see.lstm(inputs, self._joined(), self.U, self.b)
         return outputs
@@ -357,4 +433,6 @@ def build_cell(settings: CellSettings, inputs: Mapping[str, int]) -> Cell:
     """The cell of the settings' kind, with those of their options that its constructor takes."""
     kind = cells[settings.cell]
     options = {argument.name for argument in arguments_of(kind)}.difference(KNOWN)
-    return kind(inputs, settings.size, **{name: getattr(settings, name) for name in options})
+    cell = kind(inputs, settings.size, **{name: getattr(settings, name) for name in options})
+    cell.recurrent_dropout, cell.weight_drop = settings.recurrent_dropout, settings.weight_drop
+    return cell

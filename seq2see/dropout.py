@@ -1,27 +1,91 @@
-"""Dropout whose masks come from random bits: much faster on a CPU than torch's, which draws number by number."""
+"""Dropout: of single numbers, of the same numbers at all steps of a sequence, of recurrent weights, of symbols.
+
+Masks come from random bits, which on a CPU is much faster than torch's dropout, which draws number by number.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+DROPOUTS = ("dropout", "variational", "recurrent_dropout", "weight_drop", "symbol_dropout")
+"""Keys of recipes that change no weight and no prediction: a model that is trained further may have others."""
 LEVELS = 2**16
 """A number is kept or dropped by 16 random bits: its probability is exact to 1 / 65,536."""
 
 
-def dropout(x: Float[Tensor, "*shape"], share: float, training: bool) -> Float[Tensor, "*shape"]:
-    """Set this share of the numbers to 0 and scale the others by 1 / (1 - share), while training."""
+def dropout(
+    x: Float[Tensor, "*shape"], share: float, training: bool, *, alike: SequenceDropout | None = None, name: str = ""
+) -> Float[Tensor, "*shape"]:
+    """Set this share of the numbers to 0 and scale the others by 1 / (1 - share), while training.
+
+    alike: drop the same numbers at all steps of x (rows, [steps,] size), those that this pass drops by that name.
+    """
     if not training or not share:
         return x
+    if alike is not None:
+        return alike(x, share, name)
     if share >= 1 or x.device.type != "cpu":
         return functional.dropout(x, share)
     dropped: Tensor = _Dropout.apply(x, round(share * LEVELS))
     return dropped
+
+
+class SequenceDropout:
+    """What one pass over a batch drops alike at all its steps. Masks are drawn when they are first used, and kept by
+    name for the pass: never on a module. All of this is for training alone.
+
+    >>> dropped, x = SequenceDropout(), torch.ones(2, 5, 8)
+    >>> bool((dropped(x, 0.5, "x") == dropped(x[:, :1], 0.5, "x")).all())
+    True
+    """
+
+    def __init__(self) -> None:
+        self._masks: dict[tuple[str, int], Tensor] = {}
+        self._weights: dict[str, Tensor] = {}
+
+    def __call__(
+        self, x: Float[Tensor, "rows *steps size"], share: float, name: str
+    ) -> Float[Tensor, "rows *steps size"]:
+        """Dropout with one mask for each row, the same at all steps (variational or locked dropout)."""
+        mask = self.mask(x, share, name)
+        if mask is None:
+            return x
+        return x * (mask if x.dim() == mask.dim() else mask[:, None])
+
+    def mask(
+        self, like: Float[Tensor, "rows *steps size"], share: float, name: str
+    ) -> Float[Tensor, "rows size"] | None:
+        """0 for what is dropped of each row, 1 / (1 - share) for what is kept; None of a share of 0."""
+        if not share:
+            return None
+        key = name, len(like)
+        if key not in self._masks:
+            self._masks[key] = dropout(like.new_ones(len(like), like.shape[-1]), share, True)
+        return self._masks[key]
+
+    def weight(self, weight: Float[Tensor, "out width"], share: float, name: str) -> Float[Tensor, "out width"]:
+        """The weight with a share of its numbers dropped, the same ones for all rows (weight drop, DropConnect)."""
+        if not share:
+            return weight
+        if name not in self._weights:
+            self._weights[name] = dropout(weight, share, True)
+        return self._weights[name]
+
+
+def replace_symbols(
+    ids: Int[Tensor, "*rows"], share: float, training: bool, *, by: int, first: int
+) -> Int[Tensor, "*rows"]:
+    """This share of the symbols replaced by another one, while training; those below `first` are spared."""
+    if not training or not share:
+        return ids
+    chosen = torch.rand(ids.shape, device=ids.device) < share
+    return torch.where(chosen & (ids >= first), by, ids)
 
 
 def _kept(x: Tensor, level: int) -> Bool[Tensor, "*shape"]:

@@ -10,8 +10,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import embedding, one_hot
 
-from seq2see.dropout import dropout
-from seq2see.settings.base import NoSettings, Parts, Settings, Share, Size
+from seq2see.data.vocabulary import SPECIALS, UNK
+from seq2see.dropout import SequenceDropout, dropout, replace_symbols
+from seq2see.settings.base import FittedDropout, FittedSize, NoSettings, Parts, Settings, Share, Size
 
 READ_BY_CELLS = 0.25
 """The least standard deviation of first embeddings that a recurrent encoder or decoder reads. Rows of length one have
@@ -22,7 +23,7 @@ numbers of 1 / 16 where there are 256 in a row: states begin close to zero, and 
 class LearnedSettings(Settings):
     """A learned embedding."""
 
-    size: Size = Field(128, description="numbers of each vector")
+    size: FittedSize = Field(128, description="numbers of each vector")
 
 
 class PretrainedSettings(Settings):
@@ -38,7 +39,10 @@ class EmbeddingSettings(Settings):
 
     parts = {"kind": Parts({"learned": LearnedSettings, "one-hot": NoSettings, "pretrained": PretrainedSettings})}
     kind: Literal["learned", "one-hot", "pretrained"] = Field("learned", description="where the vectors come from")
-    dropout: Share = Field(0.0, description="on the vectors")
+    dropout: FittedDropout = Field(0.0, description="on the vectors")
+    symbol_dropout: Share = Field(
+        0.0, description="share of symbols read as <unk> while training (word dropout); <sos> and <eos> are spared"
+    )
 
 
 def normal(*shape: int, times: float = 1.0, over: float = 1.0) -> Tensor:
@@ -48,7 +52,23 @@ def normal(*shape: int, times: float = 1.0, over: float = 1.0) -> Tensor:
     return made if made.is_meta else made.normal_().mul_(times).div_(over)
 
 
-class Embedding(nn.Module):
+class SymbolVectors(nn.Module):
+    """Symbols as vectors; while training some symbols and some numbers are dropped. A kind writes `vectors_of`."""
+
+    def __init__(self, size: int, *, dropout: float = 0.0, symbol_dropout: float = 0.0):
+        super().__init__()
+        self.size, self.dropout, self.symbol_dropout = size, dropout, symbol_dropout
+
+    def forward(self, ids: Int[Tensor, "*rows"], dropped: SequenceDropout | None = None) -> Float[Tensor, "*rows size"]:
+        """dropped: drops the same numbers of all symbols of a row (rows first); None: of each symbol its own."""
+        read = replace_symbols(ids, self.symbol_dropout, self.training, by=UNK, first=len(SPECIALS))
+        return dropout(self.vectors_of(read), self.dropout, self.training, alike=dropped, name="e")
+
+    def vectors_of(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
+        raise NotImplementedError
+
+
+class Embedding(SymbolVectors):
     """e(y) = the row of E that belongs to the symbol y.
 
     size: the width of a row; origin: where its rows come from, in words, if they were not learned from the start;
@@ -56,15 +76,22 @@ class Embedding(nn.Module):
     about length one, as an output layer that shares them and a Transformer, which multiplies by sqrt(size), need them.
     """
 
-    def __init__(self, symbols: int, size: int, *, dropout: float = 0.0, origin: str = "", deviation: float = 0.0):
-        super().__init__()
-        self.size = size
-        self.dropout = dropout
+    def __init__(
+        self,
+        symbols: int,
+        size: int,
+        *,
+        dropout: float = 0.0,
+        symbol_dropout: float = 0.0,
+        origin: str = "",
+        deviation: float = 0.0,
+    ):
+        super().__init__(size, dropout=dropout, symbol_dropout=symbol_dropout)
         self.origin = origin
         self.E = nn.Parameter(normal(symbols, size, over=min(size**0.5, 1 / deviation) if deviation else size**0.5))
 
-    def forward(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
-        return dropout(embedding(ids, self.E), self.dropout, self.training)
+    def vectors_of(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
+        return embedding(ids, self.E)
 
     @property
     def weight(self) -> Tensor | None:
@@ -76,16 +103,14 @@ class Embedding(nn.Module):
         return f"e({symbol}) = a row of E ({self.size} numbers{f', {self.origin}' if self.origin else ''})"
 
 
-class OneHot(nn.Module):
+class OneHot(SymbolVectors):
     """e(y) = the y-th unit vector, which has no parameters."""
 
-    def __init__(self, symbols: int, *, dropout: float = 0.0):
-        super().__init__()
-        self.size = symbols
-        self.dropout = dropout
+    def __init__(self, symbols: int, *, dropout: float = 0.0, symbol_dropout: float = 0.0):
+        super().__init__(symbols, dropout=dropout, symbol_dropout=symbol_dropout)
 
-    def forward(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
-        return dropout(one_hot(ids, self.size).float(), self.dropout, self.training)
+    def vectors_of(self, ids: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows size"]:
+        return one_hot(ids, self.size).float()
 
     @property
     def weight(self) -> None:
@@ -108,12 +133,19 @@ def build_embedding(
     A pre-trained embedding may be built without its vectors when weights are about to be loaded over it.
     """
     if not isinstance(settings, LearnedSettings | PretrainedSettings):
-        return OneHot(symbols, dropout=settings.dropout)
+        return OneHot(symbols, dropout=settings.dropout, symbol_dropout=settings.symbol_dropout)
     size, origin, frozen = settings.size if vectors is None else vectors.shape[1], "", False
     if isinstance(settings, PretrainedSettings):
         frozen = not settings.tuned
         origin = f"from {settings.path}, {'frozen' if frozen else 'tuned'}"
-    embedding = Embedding(symbols, size, dropout=settings.dropout, origin=origin, deviation=deviation)
+    embedding = Embedding(
+        symbols,
+        size,
+        dropout=settings.dropout,
+        symbol_dropout=settings.symbol_dropout,
+        origin=origin,
+        deviation=deviation,
+    )
     if vectors is not None:
         embedding.E.data.copy_(vectors)
     if frozen:

@@ -74,6 +74,7 @@ class EncoderDecoder(nn.Module):
         conditions = Conditions(
             None if recipe.output.one_step else _output_embedding(recipe, sizes),
             looks={name: views[name] for name in recipe.looked_at},
+            places=views,
             start={name: summaries[name] for name in recipe.started_by},
             every={name: summaries[name] for name in recipe.fed_every_step},
             layers=_dense_layers(recipe),

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from seq2see.cell_loops import run_sequence
 from seq2see.cells import GRU, LSTM, Cell, CellSettings, CellState, Plain, build_cell
+from seq2see.dropout import SequenceDropout
 
 Array = NDArray[np.float64]
 
@@ -120,7 +121,7 @@ def test_the_fused_run_equals_the_loop(kind: str) -> None:
     start = tuple(torch.randn(4, SIZE) for _ in range(cell.states))
     fused = cell.fused(inputs, start)
     assert fused is not None
-    outputs, last = cell._loop(inputs, start)
+    outputs, last = cell._loop(inputs, start, SequenceDropout())
     torch.testing.assert_close(fused[0], outputs, atol=1e-5, rtol=0)
     for ours, theirs in zip(fused[1], last, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
@@ -138,7 +139,9 @@ def test_gradients_of_the_fused_run_equal_those_of_the_loop(kind: str) -> None:
         return torch.autograd.grad(total, wanted)
 
     for ours, theirs in zip(
-        gradients(*cell.run({"x": inputs}, start)), gradients(*cell._loop(inputs, start)), strict=True
+        gradients(*cell.run({"x": inputs}, start)),
+        gradients(*cell._loop(inputs, start, SequenceDropout())),
+        strict=True,
     ):
         assert torch.isfinite(ours).all()
         assert ours.abs().sum() > 0

@@ -21,7 +21,7 @@ from seq2see.looks import Layout, Prediction
 from seq2see.search.answers import AnswerWriter
 from seq2see.search.ctc_prefix import CtcPrefixScorer
 from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces
-from seq2see.search.options import SearchOptions, merged_options, plan_batches
+from seq2see.search.options import LANGUAGE_MODEL, SearchOptions, merged_options, plan_batches
 from seq2see.search.run import rank_labels, run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
 from seq2see.search.top import Likeliest, likeliest
@@ -266,7 +266,9 @@ class Model:
             if useless:
                 raise UserError(f"{', '.join(useless)}: a label is not searched for; n_best tells the likeliest ones")
             return SearchOptions(sample=True, n_best=options.get("n_best") or 1, max_length=1)
-        known = SearchOptions.__dataclass_fields__
+        known = [name for name in SearchOptions.__dataclass_fields__ if name not in LANGUAGE_MODEL]
+        if any(options.get(name) is not None for name in LANGUAGE_MODEL):
+            raise UserError("language_model: an exported model is searched without one; seq2see itself can do it")
         unknown = [name for name in options if name not in known]
         if unknown:
             raise UserError(f"unknown option '{unknown[0]}'{nearest(unknown[0], known)}; allowed: {', '.join(known)}")
@@ -375,7 +377,7 @@ class GraphStepper:
         looks: list[dict[str, EncoderLook]] = [{} for _ in range(rows)]
         for name, layout in self._model.known["maps"].items():
             weights, asking, over = (found[f"map/{name}/{part}"] for part in ("weights", "rows", "places"))
-            inputs = _place_names(name, columns, over)
+            inputs = _place_names(name, columns, over) or _place_names(name.rpartition(".")[2], columns, over)
             queries = _place_names(name.rpartition(".")[0], columns, asking)
             parent = found.get(f"map/{name}/parent")
             places = JointPlaces(over, np.ones(rows, dtype=bool), _layout(layout), parent=parent)

@@ -14,7 +14,7 @@ from seq2see.attention.records import Prepared
 from seq2see.errors import UserError
 from seq2see.memory import View
 from seq2see.registry import Registry
-from seq2see.settings.base import NoSettings, Settings, Size
+from seq2see.settings.base import FittedSize, NoSettings, Settings
 from seq2see.settings.plugins import construct, part_registry
 
 Positions = int | Int[Tensor, " queries"]
@@ -201,7 +201,7 @@ class LocalMonotonic(Local):
 class PredictedSettings(WindowSettings):
     """A window around a predicted p_t."""
 
-    size: Size = Field(128, description="hidden size of the score, and of the network that predicts p_t")
+    size: FittedSize = Field(128, description="hidden size of the score, and of the network that predicts p_t")
 
 
 @scopes.register("local-predicted")

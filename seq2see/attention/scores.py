@@ -23,7 +23,7 @@ from seq2see.deferred_gradients import gather_places
 from seq2see.errors import UserError
 from seq2see.looks import Layout
 from seq2see.registry import Registry
-from seq2see.settings.base import Layers, Settings, Size, first_line
+from seq2see.settings.base import FittedSize, Layers, Settings, Size, first_line
 from seq2see.settings.plugins import check_subclass, settings_from_constructor
 from seq2see.symbols import Symbol, Symbols, default_symbols
 
@@ -66,7 +66,7 @@ class ScoreSettings(Settings):
 class SizedScoreSettings(ScoreSettings):
     """A score that compares projections of query and place."""
 
-    size: Size = Field(128, description="hidden size of the score, and of the network that predicts p_t")
+    size: FittedSize = Field(128, description="hidden size of the score, and of the network that predicts p_t")
 
 
 class DeepSettings(SizedScoreSettings):

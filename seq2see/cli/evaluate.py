@@ -15,9 +15,11 @@ from seq2see.cli.parser import (
     add_beam,
     add_data,
     add_json,
+    add_language_model,
     add_model,
     comma_separated,
     integer,
+    language_model_options,
     print_json,
 )
 from seq2see.errors import UserError
@@ -38,6 +40,7 @@ def arguments(parser: Parser) -> None:
     add_model(parser)
     add_data(parser)
     add_beam(parser)
+    add_language_model(parser)
     parser.add_argument("--n-best", metavar="N", type=integer, help="number of hypotheses for metrics such as exact@5")
     parser.add_argument("--by-length", action="store_true", help="also report metrics by input length")
     parser.add_argument(
@@ -67,6 +70,7 @@ def run(args: Arguments) -> None:
             metrics=args.metrics,
             reverse=args.reverse,
             progress=meter,
+            **language_model_options(args),
         )
     if args.json:
         print_json(report.to_dict())
@@ -80,9 +84,11 @@ def _check(args: Arguments, recipe: Recipe) -> None:
 
     if args.metrics is not None:
         check_metrics(args.metrics, recipe, key="--metrics")
-    if recipe.output.one_step and (args.beam is not None or args.n_best is not None):
-        raise UserError(f"--beam, --n-best: {recipe.output.noun} is not searched for")
+    searched = args.beam is not None or args.n_best is not None or language_model_options(args)
+    if recipe.output.one_step and searched:
+        raise UserError(f"--beam, --n-best, --language-model: {recipe.output.noun} is not searched for")
     options = {"--beam": args.beam, "--n-best": args.n_best, "--by-length": args.by_length or None}
+    options["--language-model"] = language_model_options(args) or None
     options["--positions"] = args.positions or None
     unused = [name for name, value in options.items() if value is not None]
     counted = [name for name in ("--by-length", "--positions") if options[name] is not None]

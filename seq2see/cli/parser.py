@@ -197,20 +197,52 @@ def add_data(parser: Parser) -> None:
     add_on_error(parser)
 
 
-def add_training(parser: Parser, *, each: str = "") -> None:
-    """--data, --dev, --columns, --set, --threads and limits of a run; each: prefix of help texts, for several runs."""
+def add_training(parser: Parser, *, each: str = "", dev: bool = True) -> None:
+    """--data, --dev, --columns, --set, --threads and limits of a run; each: prefix of help texts, for several runs;
+    dev: false where dev rows always come from --data."""
     parser.add_argument(
         "--data",
         metavar="TABLE",
         help="training data: a table, a folder with train.* and dev.*, or the name of a data set",
     )
-    parser.add_argument("--dev", metavar="TABLE", help="development data (default: rows held out from --data)")
+    if dev:
+        parser.add_argument("--dev", metavar="TABLE", help="development data (default: rows held out from --data)")
     add_columns(parser)
     add_overrides(parser)
     parser.add_argument("--epochs", metavar="N", type=integer, help=f"{each}stop after N epochs")
     parser.add_argument("--updates", metavar="N", type=integer, help=f"{each}stop after N updates")
     parser.add_argument("--minutes", metavar="M", type=number, help=f"{each}stop after M minutes")
     add_threads(parser)
+
+
+def add_folds(parser: Parser) -> None:
+    """--by, --folds and --dev-from, of commands that leave groups out."""
+    parser.add_argument(
+        "--by",
+        metavar="COLUMN",
+        help="column whose values (speakers, books, writers) are left out in turn, each by a model of its own",
+    )
+    parser.add_argument(
+        "--folds",
+        metavar="K",
+        type=integer,
+        help="number of parts that are left out (default with --by: one for each value, at most 10; else 5)",
+    )
+    parser.add_argument(
+        "--dev-from",
+        metavar="WHAT",
+        choices=("group", "rows"),
+        help="with --by, what selects the best weights: another value that is not trained on (group), or rows of the "
+        "values trained on (rows) (default: group from 8 folds on)",
+    )
+
+
+def check_above_zero(args: Arguments, *names: str) -> None:
+    """Refuse options that are not above 0, or infinite."""
+    for name in names:
+        value = getattr(args, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise UserError(f"--{name} must be above 0, got {value}")
 
 
 def overrides_of(args: Arguments) -> list[str]:
@@ -268,6 +300,37 @@ def add_beam(parser: Parser) -> None:
     parser.add_argument(
         "--beam", metavar="K", type=integer, help="beam size; 1 is greedy search (default: the recipe's setting)"
     )
+
+
+def add_language_model(parser: Parser) -> None:
+    """--language-model and its weights, read by `language_model_options`."""
+    parser.add_argument(
+        "--language-model",
+        metavar="PATH",
+        help="language model that ranks outputs beside the model: a folder written by train, or a file in ARPA format "
+        "(also .gz); none: no language model (default: the recipe's setting)",
+    )
+    parser.add_argument("--lm-weight", metavar="W", type=number, help="weight of the language model")
+    parser.add_argument(
+        "--lm-internal", metavar="U", type=number, help="weight of the internal language model, which is taken off"
+    )
+    parser.add_argument(
+        "--lm-use",
+        metavar="HOW",
+        choices=("fusion", "rescore"),
+        help="where the language model counts: at every step (fusion), or on the outputs found (rescore)",
+    )
+
+
+def language_model_options(args: Arguments) -> dict[str, Any]:
+    """The options of a search that `add_language_model` reads, as far as they are given."""
+    options = {
+        "language_model": args.language_model,
+        "language_model_weight": args.lm_weight,
+        "language_model_internal": args.lm_internal,
+        "language_model_use": args.lm_use,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def add_json(parser: Parser) -> None:

@@ -24,8 +24,10 @@ from seq2see.cli.parser import (
     add_beam,
     add_inputs,
     add_json,
+    add_language_model,
     add_model,
     integer,
+    language_model_options,
     number,
     print_json,
     say,
@@ -84,6 +86,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--sample", action="store_true", help="sample outputs instead of searching")
     for name, (metavar, kind, about) in SEARCH.items():
         parser.add_argument(name, metavar=metavar, type=kind, help=about)
+    add_language_model(parser)
     parser.add_argument(
         "--looks",
         metavar="PATH",
@@ -152,6 +155,7 @@ def search_options(args: Arguments, model: Model) -> dict[str, Any]:
     """The search options."""
     names = ["beam", *(name.removeprefix("--").replace("-", "_") for name in SEARCH)]
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    options |= language_model_options(args)
     if args.sample or (not model.recipe.inputs and args.beam is None):
         options["sample"] = True
     _check_searched(options, model.recipe)

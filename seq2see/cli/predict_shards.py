@@ -158,6 +158,7 @@ def predict_shards(args: Arguments) -> None:
     from seq2see.data.shards import share_out
     from seq2see.pipeline.bundle import model_checksums
     from seq2see.pipeline.finished_shards import FinishedShards
+    from seq2see.pipeline.weights import file_digest
 
     _check_arguments(args)
     process = process_of(args.shard, os.environ)
@@ -173,7 +174,9 @@ def predict_shards(args: Arguments) -> None:
         raise UserError(f"--file {args.file}: this model is a language model and reads no table")
     options = search_options(args, model)
     image_writer(args.pictures, outputs_images=model.recipe.output.file)
-    job = {"models": checksums, "options": _recorded(args, model, options)}
+    job: dict[str, Any] = {"models": checksums, "options": _recorded(args, model, options)}
+    if path := job["options"].get("language_model"):
+        job["language_model"] = model_checksums(path) if Path(path).is_dir() else file_digest(Path(path))
     finished = FinishedShards(Path(args.to), job, overwrite=args.overwrite)
     for shard in own:
         finished.check_job(shard)
@@ -197,10 +200,11 @@ def _check_arguments(args: Arguments) -> None:
 def _recorded(args: Arguments, model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that outputs depend on, with those that come from the recipe."""
     from seq2see.pipeline.predictor import answer_options
+    from seq2see.search.options import LANGUAGE_MODEL
 
     chosen = {name: value for name, value in options.items() if name not in ("prefix", "maps")}
     searched = asdict(answer_options(model.recipe, **chosen))
-    for name in ("oracle", "runners_up"):
+    for name in ("oracle", "runners_up", *(LANGUAGE_MODEL if searched["language_model"] is None else ())):
         del searched[name]
     pictures = None if args.pictures is None else str(args.pictures)
     others = {"columns": args.columns, "on_error": model.recipe.data.on_error, "pictures": pictures}

@@ -15,7 +15,9 @@ from seq2see.cli.parser import (
     Parser,
     add_json,
     add_training,
+    check_above_zero,
     integer,
+    number,
     overrides_of,
     print_json,
     program,
@@ -31,6 +33,7 @@ EXAMPLES = (
     "seq2see train transliteration --data names.csv --minutes 10",
     "seq2see train translation --data multi30k --set attention.score=dot --set encoder.size=256",
     "seq2see train runs/translation --resume",
+    "seq2see train grapheme-to-phoneme --data words.tsv --unlabelled more.txt --confidence 0.95",
     "seq2see train translation --data multi30k --studio",
 )
 
@@ -52,6 +55,24 @@ def arguments(parser: Parser) -> None:
         help="only compute the latest update of a run whose gradient was not finite again, and say where",
     )
     parser.add_argument("--from", dest="start", metavar="MODEL", help="start from the weights of a model (fine-tuning)")
+    parser.add_argument(
+        "--unlabelled",
+        metavar="TABLE",
+        help="self-training: inputs that a first model answers, to learn from too; limits are those of each stage",
+    )
+    parser.add_argument(
+        "--confidence",
+        metavar="C",
+        type=number,
+        help="least probability of such an answer, of a text the geometric mean over its symbols (default: 0.9)",
+    )
+    parser.add_argument(
+        "--pretrain",
+        metavar="SHARE",
+        type=number,
+        default=0.0,
+        help="share of a run for denoising pre-training of encoder and decoder on the texts (default: 0)",
+    )
     parser.add_argument(
         "--device", metavar="D", help="device: cpu, cuda, cuda:1, mps ... (default: the recipe's setting)"
     )
@@ -91,11 +112,14 @@ def run(args: Arguments) -> None:
             resume=args.resume,
             overwrite=args.overwrite,
             start=args.start,
+            unlabelled=None if args.unlabelled is None else locate(args.unlabelled)[0],
+            confidence=args.confidence,
+            pretrain=args.pretrain,
             listeners=listeners,
         )
     if not speaks():
         return
-    _report(folder, as_json=args.json, plugins=args.plugins)
+    print_report(folder, as_json=args.json, plugins=args.plugins)
     if args.studio:
         plugin_options = "".join(f" --plugin {name}" for name in args.plugins)
         say(f"  {program()} serve {folder}{plugin_options}   (the recording is at /live)")
@@ -120,15 +144,13 @@ def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
 
 
 def _check(args: Arguments) -> None:
-    for name in ("epochs", "updates", "minutes"):
-        value = getattr(args, name)
-        if value is not None and not 0 < value < float("inf"):
-            raise UserError(f"--{name} must be above 0, got {value}")
+    check_above_zero(args, "epochs", "updates", "minutes")
     if args.studio_port is not None and not args.studio:
         raise UserError(f"--studio-port {args.studio_port} needs --studio")
     if args.resume:
         useless = ["--from"] if args.start is not None else []
         useless += ["--overwrite"] if args.overwrite else []
+        useless += [f"--{name}" for name in ("unlabelled", "confidence", "pretrain") if getattr(args, name)]
         if useless:
             raise UserError(
                 f"{', '.join(useless)}: cannot be used with --resume, which continues a run as it was started"
@@ -139,7 +161,8 @@ def _check(args: Arguments) -> None:
 
 def _check_replay(args: Arguments) -> None:
     """Refuse options that have no effect: a replayed update is as it was."""
-    names = ("data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start")
+    names = ["data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start"]
+    names += ["unlabelled", "confidence", "pretrain"]
     switches = ("resume", "overwrite", "studio")
     useless = [name for name in names if getattr(args, name, None)] + [name for name in switches if getattr(args, name)]
     if useless:
@@ -181,7 +204,7 @@ def _replay(folder: Path, *, as_json: bool) -> None:
         print("every number of the gradient is finite this time: was the run of another number of processes?")
 
 
-def _report(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:
+def print_report(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:
     """Print the dev metrics to stdout, and how to use the model to stderr."""
     from seq2see.recipe import load_recipe
     from seq2see.training.reports import best_report

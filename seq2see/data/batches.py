@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import Any, BinaryIO, cast, overload
 
 import numpy as np
 import torch
@@ -258,9 +258,9 @@ class BatchPlan:
             cuts = [np.zeros(1, dtype=np.int64)]
             release(order)
             for number_of_pool, i in enumerate(range(0, len(order), pool), start=1):
-                rows = self._sorted(order[i : i + pool].astype(np.int64))
+                rows, widths = self._sorted(order[i : i + pool])
                 order[i : i + pool] = rows
-                cuts.append(self._ends(rows) + i)
+                cuts.append(self._ends(widths) + i)
                 if number_of_pool % POOL_BATCHES == 0:
                     release(order)
             release(order)
@@ -271,45 +271,65 @@ class BatchPlan:
 
     def by_length(self) -> list[Rows]:
         """All rows, once each, longest first: for evaluation, where memory runs out early or never."""
-        rows = self._sorted(np.arange(len(self.widths)))
-        return [rows[first:last] for first, last in pairwise([0, *self._ends(rows).tolist()])][::-1]
+        order, widths = self._sorted(np.arange(len(self.widths)))
+        rows = order.astype(np.int64)
+        return [rows[first:last] for first, last in pairwise([0, *self._ends(widths).tolist()])][::-1]
 
-    def _sorted(self, rows: Rows, column: int = 0, *, falling: bool = False) -> Rows:
-        """Rows of similar lengths side by side; ties keep their random order.
+    def _sorted(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """Rows of similar lengths side by side, and their widths; ties keep their random order."""
+        widths = np.take(self.widths, rows, axis=0)
+        order = self._by_width(widths)
+        return rows[order], np.take(widths, order, axis=0)
+
+    def _by_width(self, widths: NDArray[np.integer], column: int = 0, *, falling: bool = False) -> NDArray[np.int64]:
+        """The order of rows of these widths.
 
         One input: by its length, then the output's. Several: by the length of the first, in strips of equal size, each
         sorted by the rest. Neighbouring strips ascend and descend in turn, so that rows stay similar across their
         border.
         """
-        widths = self.widths[rows].astype(np.int64)
-        inputs = self.widths.shape[1] - 1 - column
-        first = -widths[:, column] if falling else widths[:, column]
+        inputs = widths.shape[1] - 1 - column
+        first = widths[:, column].astype(np.int64)
+        if falling:
+            first = -first
         if inputs < 1:
-            return rows[np.argsort(first, kind="stable")]
+            return np.argsort(first, kind="stable")
         if inputs == 1:
-            output, most = widths[:, -1], int(widths[:, -1].max(initial=0))
+            output = widths[:, -1].astype(np.int64)
+            most = int(output.max(initial=0))
             # one number for both, with which small ones are sorted by counting
             keys = (2 * most + 1) * (first - first.min(initial=0)) + np.where(first % 2, -output, output) + most
-            return rows[np.argsort(keys.astype(np.min_scalar_type(int(keys.max(initial=0)))), kind="stable")]
-        rows = rows[np.argsort(first, kind="stable")]
-        strips = max(round((len(rows) / self._rows_per_batch) ** (1 / inputs)), 1)
-        parts = np.array_split(rows, strips)
-        return np.concatenate([self._sorted(part, column + 1, falling=bool(i % 2)) for i, part in enumerate(parts)])
+            return np.argsort(keys.astype(np.min_scalar_type(int(keys.max(initial=0)))), kind="stable")
+        order = np.argsort(first, kind="stable")
+        strips = max(round((len(order) / self._rows_per_batch) ** (1 / inputs)), 1)
+        parts = np.array_split(order, strips)
+        return np.concatenate(
+            [part[self._by_width(widths[part], column + 1, falling=bool(i % 2))] for i, part in enumerate(parts)]
+        )
 
-    def _ends(self, rows: Rows) -> NDArray[np.int64]:
-        """Neighbouring rows as batches, each as large as the budget allows: where each ends, (batches,)."""
-        widths = self.widths[rows].astype(np.int64)
-        ends, start = [], 0
-        sizes = np.arange(1, min(self.batch_rows, len(rows)) + 1)
-        while start < len(rows):
-            # no more rows than this fit, as the first is among them
-            most = min(self.batch_rows, max(self.batch_tokens // max(int(widths[start].sum()), 1), 1))
-            longest = np.maximum.accumulate(widths[start : start + most]).sum(1)
-            over = longest * sizes[: len(longest)] > self.batch_tokens
-            over[0] = False
-            start += int(over.argmax()) if over.any() else len(over)
-            ends.append(start)
-        return np.array(ends, dtype=np.int64)
+    def _ends(self, widths: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Neighbouring rows of these widths as batches, each as large as the budget allows: where each ends,
+        (batches,). Rows of equal widths, which stand side by side, are taken together."""
+        if not len(widths):
+            return np.zeros(0, dtype=np.int64)
+        changed = np.zeros(len(widths) - 1, dtype=bool)
+        for column in widths.T:
+            changed |= column[1:] != column[:-1]
+        firsts = np.append(0, np.flatnonzero(changed) + 1)
+        lasts = [*firsts[1:].tolist(), len(widths)]
+        ends: list[int] = []
+        start, longest = 0, [0] * widths.shape[1]
+        for first, last, row in zip(firsts.tolist(), lasts, widths[firsts].tolist(), strict=True):
+            longest = list(map(max, longest, row))
+            while (end := start + self._most_rows(sum(longest))) < last:
+                start = max(end, first)
+                ends.append(start)
+                longest = row
+        return np.array([*ends, len(widths)], dtype=np.int64)
+
+    def _most_rows(self, symbols: int) -> int:
+        """Rows of so many symbols each, padding included, that a batch may have."""
+        return min(self.batch_rows, max(self.batch_tokens // max(symbols, 1), 1))
 
 
 def _numbered(rows: int) -> NDArray[np.integer]:
@@ -318,11 +338,12 @@ def _numbered(rows: int) -> NDArray[np.integer]:
     if rows <= ON_DISK_ROWS:
         return np.arange(rows, dtype=kind)
     with tempfile.TemporaryFile() as file:  # the mapping keeps it until the array is gone
-        mapped = np.memmap(file, dtype=kind, mode="w+", shape=(rows,))
-    for start in range(0, rows, _FLUSH):
-        end = min(start + _FLUSH, rows)
-        mapped[start:end] = np.arange(start, end)
-    return np.asarray(mapped)
+        # a full disk is told here; in a mapping it would end the process
+        with _writing(Path(tempfile.gettempdir()), closing=[cast(BinaryIO, file)]):
+            for start in range(0, rows, _FLUSH):
+                file.write(np.arange(start, min(start + _FLUSH, rows), dtype=kind).data)
+            file.flush()
+        return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=(rows,)))
 
 
 def release(array: NDArray[Any]) -> None:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from seq2see.data import tokens
 from seq2see.data.formats import Block, Layout
+from seq2see.data.plain_blocks import NumberTable, PlainBlock
 from seq2see.data.split import prefixed
 from seq2see.data.tokens import Unit, text_content
 
@@ -117,15 +118,56 @@ class Encoder:
     def __init__(self, columns: Sequence[ColumnParts]):
         self.columns = columns
         self._numbers = [_Numbers() for _ in columns]
+        self._tables = [NumberTable(numbers) for numbers in self._numbers]
+        self._plain = all(column.unit != "character" for column in columns)
         hashed = [i for i, column in enumerate(columns) if column.hashed]
         self._inputs, self._hashed = hashed, hashed or [len(columns) - 1]
 
-    def encode(self, values: list[Column], *, limit: int, bound: int) -> EncodedBlock:
-        """values: for each column those of all rows; limit, bound: see `EncodedBlock`."""
+    def encode_lines(self, content: bytes, layout: Layout, *, most: int, limit: int, bound: int) -> EncodedBlock | None:
+        """The lines of a block; None where they have to be read one by one. most: characters of a value."""
+        plain = PlainBlock.of(content, layout, most) if self._plain else None
+        if plain is not None:
+            return self._encode_plain(plain, limit=limit, bound=bound)
+        values = layout.split(content, most)
+        return None if values is None else self.encode(values, limit=limit, bound=bound)
+
+    def _encode_plain(self, block: PlainBlock, *, limit: int, bound: int) -> EncodedBlock:
+        anew = self._forget()
+        lengths, numbered = [], []
+        for i, (column, table) in enumerate(zip(self.columns, self._tables, strict=True)):
+            starts, stops, sizes = block.parts(i, column.unit)
+            lengths.append(sizes)
+            numbered.append(table.number(block, starts, stops))
+        hashes = _hashes([block.fields[i] for i in self._hashed])
+        rows = np.flatnonzero(hashes <= np.uint64(bound))
+        pairs = hashes[rows]
+        if self._inputs:
+            chosen = rows.tolist()
+            pairs = _hashes([[block.fields[i][row] for row in chosen] for i in [*self._inputs, -1]])
+        sampled = np.stack([rows.astype(np.uint64), hashes[rows], pairs])
+        low = [(row, [cells[row].decode() for cells in block.fields]) for row in _low(hashes, limit)]
+        taken = np.arange(block.rows, dtype=np.int32)
+        return EncodedBlock(block.rows, taken, hashes, lengths, numbered, self._new(), anew, sampled, low)
+
+    def _forget(self) -> bool:
+        """Begin anew where too many parts are known."""
         anew = any(len(numbers) > MAX_PARTS for numbers in self._numbers)
         if anew:
-            for numbers in self._numbers:
+            for numbers, table in zip(self._numbers, self._tables, strict=True):
                 numbers.clear()
+                table.clear()
+        return anew
+
+    def _new(self) -> list[Column]:
+        """For each column the parts that were numbered since the last block."""
+        new = [numbers.new for numbers in self._numbers]
+        for numbers in self._numbers:
+            numbers.new = []
+        return new
+
+    def encode(self, values: list[Column], *, limit: int, bound: int) -> EncodedBlock:
+        """values: for each column those of all rows; limit, bound: see `EncodedBlock`."""
+        anew = self._forget()
         texts = [_plain_text(cells) for cells in values]
         kept, blanks = self._kept(values, texts)
         if kept is not None:
@@ -138,15 +180,10 @@ class Encoder:
             flat, sizes = _split_plain(text) if text and column.unit == "word" else column.split(cells)
             lengths.append(sizes)
             numbered.append(np.fromiter(map(numbers.__getitem__, flat), np.int32, int(sizes.sum())))
-        new = [numbers.new for numbers in self._numbers]
-        for numbers in self._numbers:
-            numbers.new = []
-        hashes = _hashes([values[i] for i in self._hashed])
+        hashes = _hashes([_bytes(values[i]) for i in self._hashed])
         sampled = self._sampled(values, texts, hashes, bound)
-        least = int(hashes.min()) if rows else 0
-        below = np.flatnonzero((hashes < np.uint64(limit)) | (hashes == np.uint64(least))).tolist()
-        low = [(row, [cells[row] for cells in values]) for row in below]
-        return EncodedBlock(rows, taken, hashes, lengths, numbered, new, anew, sampled, low, blanks)
+        low = [(row, [cells[row] for cells in values]) for row in _low(hashes, limit)]
+        return EncodedBlock(rows, taken, hashes, lengths, numbered, self._new(), anew, sampled, low, blanks)
 
     def _kept(self, values: list[Column], texts: list[str]) -> tuple[list[bool] | None, list[tuple[int, int, int]]]:
         """(which rows have all they need, None: all of them; the blank values of the others, as in `EncodedBlock`)."""
@@ -170,13 +207,14 @@ class Encoder:
         """The hashes by which evaluation knows rows again, of those up to a bound."""
         contents = {i: values[i] if texts[i] else list(map(text_content, values[i])) for i in self._hashed}
         same = all(texts[i] for i in self._hashed)
-        inputs = hashes if same else _hashes([contents[i] for i in self._hashed])
+        inputs = hashes if same else _hashes([_bytes(contents[i]) for i in self._hashed])
         rows = np.flatnonzero(inputs <= np.uint64(bound))
         pairs = inputs[rows]
         if self._inputs:
             chosen = rows.tolist()
             columns = [[contents[i][row] for row in chosen] for i in self._inputs]
-            pairs = _hashes([*columns, [text_content(values[-1][row]) for row in chosen]])
+            columns.append([text_content(values[-1][row]) for row in chosen])
+            pairs = _hashes([_bytes(column) for column in columns])
         return np.stack([rows.astype(np.uint64), inputs[rows], pairs])
 
 
@@ -195,18 +233,32 @@ def _split_plain(text: str) -> tuple[Column, NDArray[np.int32]]:
     return text.split(), np.diff(ends).astype(np.int32)
 
 
-def _hashes(columns: list[Column]) -> NDArray[np.uint64]:
+def _low(hashes: NDArray[np.uint64], limit: int) -> list[int]:
+    """The rows whose hash is below a limit or the lowest of all."""
+    least = hashes.min() if len(hashes) else np.uint64(0)
+    rows: list[int] = np.flatnonzero((hashes < np.uint64(limit)) | (hashes == least)).tolist()
+    return rows
+
+
+def _bytes(values: Column) -> list[bytes]:
+    return [value.encode("utf-8", "surrogatepass") for value in values]
+
+
+def _hashes(columns: list[list[bytes]]) -> NDArray[np.uint64]:
     """`row_hash` of rows, whose values are given by column: (rows,)"""
-    hashed = [_hashed(column) for column in columns]
-    rows = hashed[0] if len(columns) == 1 else list(map(b"".join, zip(*hashed, strict=True)))
-    return np.frombuffer(b"".join([blake2b(row, digest_size=8).digest() for row in rows]), dtype="<u8")
-
-
-def _hashed(values: Column) -> list[bytes]:
-    """`prefixed` values; the lengths of short ones are looked up."""
-    encoded = [value.encode("utf-8", "surrogatepass") for value in values]
-    most = len(_PREFIXES)
-    return [_PREFIXES[len(value)] + value if len(value) < most else prefixed(value) for value in encoded]
+    prefixes, most = _PREFIXES, len(_PREFIXES)  # the lengths of short values are looked up
+    if len(columns) == 1:
+        joined = b"".join(
+            [
+                blake2b(prefixes[len(value)] + value if len(value) < most else prefixed(value), digest_size=8).digest()
+                for value in columns[0]
+            ]
+        )
+    else:
+        parts = [[prefixes[len(v)] + v if len(v) < most else prefixed(v) for v in column] for column in columns]
+        rows = map(b"".join, zip(*parts, strict=True))
+        joined = b"".join([blake2b(row, digest_size=8).digest() for row in rows])
+    return np.frombuffer(joined, dtype="<u8")
 
 
 _PREFIXES = [prefixed(bytes(length))[:8] for length in range(256)]
@@ -342,8 +394,7 @@ class Encoders:
     def _encode(self, content: bytes | None, limits: tuple[int, int]) -> EncodedBlock | None:
         if content is None or self._layout is None:
             return None
-        values = self._layout.split(content, self._most)
-        return None if values is None else self.own.encode(values, limit=limits[0], bound=limits[1])
+        return self.own.encode_lines(content, self._layout, most=self._most, limit=limits[0], bound=limits[1])
 
 
 def main() -> None:
@@ -356,11 +407,12 @@ def main() -> None:
     encoder = Encoder([ColumnParts(**column) for column in setup["columns"]])
     layout = Layout(**setup["layout"])
     while (job := _receive(jobs)) is not None:
-        values = layout.split(jobs.read(job["bytes"]), setup["most"])
-        if values is None:
+        content, (limit, bound) = jobs.read(job["bytes"]), (job["limit"], job["bound"])
+        block = encoder.encode_lines(content, layout, most=setup["most"], limit=limit, bound=bound)
+        if block is None:
             _send(answers, {})
         else:
-            _send(answers, *_answer(encoder.encode(values, limit=job["limit"], bound=job["bound"])))
+            _send(answers, *_answer(block))
 
 
 if __name__ == "__main__":

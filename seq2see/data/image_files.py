@@ -37,6 +37,15 @@ class AugmentSettings(Settings):
     stretch: Annotated[float, Field(ge=0, le=0.9)] = Field(0.0, description="maximum relative change of the width")
     blur: Amount = Field(0.0, description="maximum blur radius in pixels of the file")
     light: Share = Field(0.0, description="maximum relative change of brightness and contrast")
+    elastic: Annotated[float, Field(ge=0, le=100)] = Field(
+        0.0, description="elastic distortion: standard deviation of the shift of a point, in pixels of the input"
+    )
+    elastic_width: Annotated[float, Field(ge=1, le=1000)] = Field(
+        6.0, description="elastic: standard deviation of the Gaussian that makes neighbours move alike, in pixels"
+    )
+    thickness: Annotated[float, Field(ge=0, le=10)] = Field(
+        0.0, description="maximum growth of what is dark, or of what is light, to each side, in pixels of the input"
+    )
     noise: Amount = Field(0.0, description="standard deviation of noise on every pixel (of 255)")
     mask: Share = Field(0.0, description="share of random pixels set to black")
 
@@ -79,6 +88,8 @@ class ImageInput(MediaSettings):
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         """Settings of the shape of images that do nothing."""
         name = path.removeprefix("inputs.")
+        if not self.augment.elastic:
+            yield from no_effect(self.augment, f"{path}.augment", ["elastic_width"], "augment.elastic is 0")
         if recipe.encoder_of(name).layout == "vector":
             reason = f"encoder {recipe.encoder_of(name).kind} makes one place of a picture"
             yield from no_effect(self, path, ["direction"], reason)
@@ -126,6 +137,10 @@ def read_image(path: str | Path, settings: ImageInput, random: np.random.Generat
         if random is not None:
             picture = augment(picture, settings.augment, random)
         pixels = np.asarray(_resize(picture, settings))
+    if random is not None and settings.augment.elastic:
+        pixels = distorted(pixels, settings.augment.elastic, settings.augment.elastic_width, random)
+    if random is not None and settings.augment.thickness:
+        pixels = thickened(pixels, random.uniform(-settings.augment.thickness, settings.augment.thickness))
     if random is not None and settings.augment.noise:
         noisy = pixels + random.normal(0, settings.augment.noise, pixels.shape)
         pixels = noisy.clip(0, 255).astype(np.uint8)
@@ -198,6 +213,102 @@ def _shear(picture: Image.Image, degrees: float) -> Image.Image:
     size = (picture.width + wider, picture.height)
     resampling = Image.Resampling.BILINEAR
     return picture.transform(size, Image.Transform.AFFINE, matrix, resampling, fillcolor=_background(picture))
+
+
+def distorted(pixels: Pixels, amount: float, width: float, random: np.random.Generator) -> Pixels:
+    """Elastic distortion (Simard et al. 2003) of an image (height, width[, channels]): points are shifted down and
+    across at random, with a standard deviation of `amount` pixels, smoothed by a Gaussian of standard deviation
+    `width`; what comes in is what stood at the edge."""
+    high, wide = pixels.shape[:2]
+    fields = [SmoothNoise(high, wide, width, random) for _ in range(2)]
+    flat, made = pixels.reshape(high * wide, -1), np.empty(pixels.shape, dtype=np.uint8)
+    most = max(AT_ONCE // wide, 1)  # a few rows at a time: large arrays cost more to get than to fill
+    for start in range(0, high, most):
+        rows = slice(start, min(start + most, high))
+        down, across = (amount * field.rows(rows) for field in fields)
+        down += np.arange(rows.start, rows.stop, dtype=np.float32)[:, None]
+        across += np.arange(wide, dtype=np.float32)
+        upper, share_down = _split(down, high)
+        left, share_across = _split(across, wide)
+        corner = upper * wide + left
+        mean = np.zeros((*corner.shape, flat.shape[1]), dtype=np.float32)
+        for below, weight_down in ((0, 1 - share_down), (wide, share_down)):
+            for beside, weight_across in ((0, 1 - share_across), (1, share_across)):
+                weight = weight_down * weight_across
+                mean += weight[..., None] * flat.take(corner + (below + beside), axis=0, mode="clip")
+        made[rows] = (mean + 0.5).astype(np.uint8).reshape(made[rows].shape)
+    return made
+
+
+AT_ONCE = 1 << 12
+"""Pixels that are moved at once."""
+
+
+def _split(places: NDArray[np.float32], number: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Places between 0 and number - 1 as whole numbers, and what they are above these; what lies outside is put at the
+    edge."""
+    np.clip(places, 0, number - 1, out=places)
+    whole = places.astype(np.int32)
+    places -= whole
+    return whole, places
+
+
+class SmoothNoise:
+    """Normal numbers (high, wide) of deviation 1, alike where they are near each other.
+
+    Noise on a grid whose points are `width` apart is smoothed by a Gaussian of that deviation: much less to add up than
+    noise on all pixels.
+    """
+
+    def __init__(self, high: int, wide: int, width: float, random: np.random.Generator):
+        points = [int(side / width) + REACH for side in (high, wide)]
+        noise = random.standard_normal((points[1], points[0]), dtype=np.float32)
+        self._first, self._weights = _bells(high, width)
+        first, weights = _bells(wide, width)
+        lines = weights[:, :1] * noise[first]
+        for point in range(1, REACH):
+            lines += weights[:, point, None] * noise[first + point]
+        self._lines = lines.T
+
+    def rows(self, rows: slice) -> NDArray[np.float32]:
+        """Those of some of the rows."""
+        first, weights = self._first[rows], self._weights[rows]
+        lines = self._lines[first[0] : first[-1] + REACH]
+        all_weights = np.zeros((len(first), len(lines)), dtype=np.float32)
+        all_weights[np.arange(len(first))[:, None], (first - first[0])[:, None] + np.arange(REACH)] = weights
+        return all_weights @ lines
+
+
+REACH = 8
+"""Points of a grid that count at each place, those that are up to four deviations away."""
+
+
+def _bells(number: int, width: float) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Of each place the number of the first point that counts, and the weights of all that do, whose squares sum to
+    1."""
+    places = np.arange(number, dtype=np.float32) / np.float32(width)
+    first = places.astype(np.int32)
+    distance = (places - first)[:, None] - np.arange(-REACH // 2 + 1, REACH // 2 + 1, dtype=np.float32)
+    weights = np.exp(-np.square(distance) / 2)
+    weights /= np.sqrt(np.square(weights).sum(1, keepdims=True))
+    return first, weights
+
+
+def thickened(pixels: Pixels, amount: float) -> Pixels:
+    """What is light grows by so many pixels to each side (dilation), or of a negative amount what is dark (erosion);
+    a part of a pixel is the mean of the images before and behind it, weighed by that part."""
+    grow = np.maximum if amount > 0 else np.minimum
+    rest = abs(amount)
+    while rest > 0:
+        grown = pixels.copy()
+        for axis in (0, 1):
+            here, there = np.moveaxis(grown, axis, 0), np.moveaxis(pixels, axis, 0)
+            grow(here[1:], there[:-1], out=here[1:])
+            grow(here[:-1], there[1:], out=here[:-1])
+        if rest < 1:
+            grown = (pixels + rest * (grown.astype(np.float32) - pixels) + 0.5).astype(np.uint8)
+        pixels, rest = grown, rest - 1
+    return pixels
 
 
 @contextmanager

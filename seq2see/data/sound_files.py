@@ -50,7 +50,8 @@ class SoundAugmentSettings(Settings):
     frequency_width: Positive = Field(10, description="maximum width of a frequency mask in mel bands")
     speed: Annotated[float, Field(ge=0, le=0.5)] = Field(0.0, description="maximum relative change of speed")
     voice: Annotated[float, Field(ge=0, le=0.5)] = Field(
-        0.0, description="maximum relative shift of frequencies, like other speakers"
+        0.0,
+        description="maximum relative shift of frequencies, like other speakers (vocal tract length perturbation)",
     )
     filter: Amount = Field(
         0.0,

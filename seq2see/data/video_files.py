@@ -29,12 +29,21 @@ Part = Annotated[float, Field(ge=0, le=1)]
 
 
 class VideoAugmentSettings(Settings):
-    """Random augmentation of clips during training: the same for all frames of a clip, except `jitter`."""
+    """Random augmentation of clips during training: the same for all frames of a clip, except `jitter` and masks of
+    time."""
 
     flip: bool = Field(False, description="mirror every other clip (not if it contains text or left and right matter)")
     shift: Share = Field(0.0, description="maximum random shift relative to the sides")
     light: Share = Field(0.0, description="maximum relative change of brightness and contrast")
     jitter: Share = Field(0.0, description="share of frames that are dropped or repeated at random")
+    speed: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        0.0, description="maximum relative change of speed, by leaving out or repeating frames evenly"
+    )
+    occlude: Share = Field(
+        0.0, description="maximum sides of a rectangle that is hidden in all frames, relative to those of a frame"
+    )
+    time_masks: Count = Field(0, description="number of stretches of frames that are hidden")
+    time_width: Positive = Field(8, description="maximum frames of such a stretch, at most a quarter of the clip")
 
 
 class VideoInput(MediaSettings):
@@ -83,9 +92,12 @@ class VideoInput(MediaSettings):
         if left >= right or top >= bottom:
             allowed = "left, top, right, bottom, each pair rising"
             yield Problem(f"{path}.region", f"{list(self.region)} has nothing in it; allowed: {allowed}", "video-part")
+        if not self.augment.time_masks:
+            yield from no_effect(self.augment, f"{path}.augment", ["time_width"], "augment.time_masks is 0")
         if self.frames:
             keys, reason = ["rate", "every", "most"], f"frames: {self.frames} are read of every clip"
             yield from no_effect(self, path, keys, reason)
+            yield from no_effect(self.augment, f"{path}.augment", ["speed"], f"{reason}, whatever its speed")
         elif self.rate:
             yield from no_effect(self, path, ["every"], f"rate: {self.rate:g} frames a second are read")
         if recipe.generated_labels is not None:

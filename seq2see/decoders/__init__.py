@@ -6,6 +6,7 @@ from seq2see.decoders.base import Conditions, Decoder, DenseLayers, build_decode
 from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.ctc import CtcHead
 from seq2see.decoders.label import LabelDecoder
+from seq2see.decoders.matching import MatchingDecoder
 from seq2see.decoders.output_heads import CopyHead, Head, NumbersHead, PixelsHead, SoftmaxHead
 from seq2see.decoders.reconstruction import ReconstructionDecoder
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step
@@ -24,6 +25,7 @@ __all__ = [
     "Head",
     "LabelDecoder",
     "LayerStep",
+    "MatchingDecoder",
     "NumbersHead",
     "PixelsHead",
     "Ready",

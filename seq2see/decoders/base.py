@@ -20,13 +20,14 @@ from seq2see.errors import UserError
 from seq2see.memory import Memory, View
 from seq2see.registry import Problem, Registry
 from seq2see.settings.base import (
+    FittedDropout,
+    FittedSize,
     Layers,
     NameOf,
     Parts,
     Positions,
     Positive,
     Settings,
-    Share,
     Size,
     first_line,
     no_effect,
@@ -64,7 +65,8 @@ class DecoderSettings(Settings):
 
     writes: the kinds of output it can write, or what these are measured as (`OutputColumn.measured_as`); own: a plug-in
     brought it; starts_by_size: its first state has `size` numbers, whatever the summaries have;
-    self_attends: its steps look at what was written before.
+    self_attends: its steps look at what was written before; reads_summaries: the summaries of `start` are those of the
+    encoders, not its own.
     """
 
     parts = {"kind": Parts(decoders.settings)}
@@ -72,15 +74,16 @@ class DecoderSettings(Settings):
     own: ClassVar[bool] = False
     starts_by_size: ClassVar[bool] = True
     self_attends: ClassVar[bool] = False
+    reads_summaries: ClassVar[bool] = True
     plugin_keys = ("options",)
     kind: Annotated[str, NameOf(decoders.settings)] = Field(
         "recurrent",
         description="a recurrent network, layers of self-attention (transformer; for a label layers of looks and "
-        "thoughts), or a decoder of one step: label for labels, reconstruction for vectors and pictures; not given: "
-        "the first that writes such an output",
+        "thoughts), or a decoder of one step: label for labels (matching: of two inputs, compared place by place), "
+        "reconstruction for vectors and pictures; not given: the first that writes such an output",
     )
-    size: Size = Field(256, description="size of a state")
-    dropout: Share = Field(0.0, description="on what the output layer sees")
+    size: FittedSize = Field(256, description="size of a state")
+    dropout: FittedDropout = Field(0.0, description="on what the output layer sees")
     start: str | list[str] | None = Field(
         None, description="inputs whose summary makes s_0 (transformer: joins <sos>); none: s_0 is learned"
     )
@@ -162,7 +165,7 @@ class WrittenSettings(ReadoutSettings, DecoderSettings):
     """Decoders that write symbol by symbol."""
 
     layers: Layers = Field(1, description="one above the other")
-    dropout: Share = Field(
+    dropout: FittedDropout = Field(
         0.0,
         description="between layers and on what the output layer sees; transformer: on what enters and on what each "
         "part of a layer gives too",
@@ -258,12 +261,14 @@ class Conditions:
     """What conditions a decoder.
 
     embedding: of the output's symbols, None where none are read; looks: the places it attends to, by input name;
+    places: those of all inputs, whether it attends to them or not;
     start, every: the sizes of the summaries that make s_0 and that enter every step, by input name;
     layers: those of a reconstruction decoder.
     """
 
     embedding: Embedding | OneHot | None = None
     looks: Mapping[str, View] = field(default_factory=dict)
+    places: Mapping[str, View] = field(default_factory=dict)
     start: Mapping[str, int] = field(default_factory=dict)
     every: Mapping[str, int] = field(default_factory=dict)
     layers: DenseLayers = field(default_factory=DenseLayers)

@@ -10,7 +10,7 @@ Inside, tensors are (steps, batch, ...), and "state k" is the state after k step
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -152,9 +152,13 @@ def run_loop(
     projected: Float[Tensor, "batch steps gates"],
     start: CellState,
     context: Float[Tensor, "batch value"] | None = None,
+    *,
+    U: Float[Tensor, "gates size"] | None = None,
+    dropped: Float[Tensor, "batch size"] | None = None,
 ) -> LoopOutput:
     """All steps; projected: W_y y_t + b (and what enters every step); context: the one before the first step, where
-    looks follow steps."""
+    looks follow steps; U: that of the cell with what is dropped of it; dropped: what s is multiplied with before U
+    multiplies it, the same at all steps."""
     score = attention.score
     W_q, v = (score.W_q.weight, score.v.weight) if isinstance(score, Additive) else (None, None)
     low = autocast_to(cell.U[:0]).dtype
@@ -167,11 +171,12 @@ def run_loop(
             prepared.keys,
             prepared.values,
             cell.W["c"],
-            cell.U,
+            cell.U if U is None else U,
             cell.b_U if isinstance(cell, GRU) else None,
             W_q,
             v,
             context,
+            dropped,
             *start,
         )
     return LoopOutput(outputs.transpose(0, 1), contexts.transpose(0, 1), weights.transpose(0, 1), tuple(last))
@@ -215,12 +220,13 @@ class _Loop(torch.autograd.Function):
         W_q: Tensor | None,
         v: Tensor | None,
         context: Tensor | None,
+        dropped: Tensor | None,
         *start: Tensor,
     ) -> tuple[Tensor, ...]:
         gates, exact = len(U), start[0].dtype
         joint = (U if W_q is None else torch.cat([U, W_q])).to(low)  # U s and W_q s are one product
         W_c = W_c.to(low)
-        by_state, by_context = fixed_product(joint), fixed_product(W_c)
+        by_state, by_context = _by_state(joint, gates, dropped), fixed_product(W_c)
         cell = cell_loop(b_U)
         looks = _looks(kind, keys.to(exact), v, values.to(exact), mask)
         state: CellState = start
@@ -243,7 +249,7 @@ class _Loop(torch.autograd.Function):
         ctx.kind, ctx.gates, ctx.steps, ctx.has_context = kind, gates, len(kept), context is not None
         ctx.types = projected.dtype, keys.dtype, values.dtype
         read = torch.cat(entered).to(low), torch.cat(outputs).to(low)
-        shared = mask, looks.values, looks.score.keys, joint, W_c, *read, b_U, v
+        shared = mask, looks.values, looks.score.keys, joint, W_c, *read, b_U, v, dropped
         ctx.save_for_backward(*shared, *(part for step in kept for part in step))
         last = (part.clone() for part in state)  # no output may be kept by its own graph
         return torch.stack(outputs[1:]), torch.stack(contexts), torch.stack(weights), *last
@@ -254,7 +260,7 @@ class _Loop(torch.autograd.Function):
         ctx: Any, by_output: Tensor, by_context: Tensor, by_weight: Tensor, *state: Tensor
     ) -> tuple[Tensor | None, ...]:
         kind, gates, number = ctx.kind, ctx.gates, ctx.steps
-        mask, values, keys, joint, W_c, entered, outputs, b_U, v, *kept = ctx.saved_tensors
+        mask, values, keys, joint, W_c, entered, outputs, b_U, v, dropped, *kept = ctx.saved_tensors
         exact, batch, each = by_output.dtype, len(mask), len(kept) // number
         steps = [kept[first : first + each] for first in range(0, len(kept), each)]
         cell, looks = cell_loop(b_U), _looks(kind, keys, v, values, mask)
@@ -265,12 +271,16 @@ class _Loop(torch.autograd.Function):
         contexts = by_context.clone()
         through_U, through_q, through_c = (fixed_product(each.t()) for each in (joint[:gates], joint[gates:], W_c))
 
+        def through_product(at: int) -> Tensor:
+            """The gradient of a state that comes through U s."""
+            return through_U(products[at]) if dropped is None else through_U(products[at]) * dropped
+
         def through(output: Tensor, at: int, query: Tensor) -> Tensor:
             """The gradient of a state: what it had, and what comes through its query and through U s and W_q s."""
             if len(joint) > gates:
                 queries[at] = query
                 query = through_q(queries[at])
-            return output + query + through_U(products[at])
+            return output + query + through_product(at)
 
         for step in reversed(range(number)):
             weights, seen, *saved = steps[step]
@@ -287,11 +297,14 @@ class _Loop(torch.autograd.Function):
             elif step:
                 contexts[step - 1] += fed
         if kind.current:
-            state = (state[0] + through_U(products[0]), *state[1:])
+            state = (state[0] + through_product(0), *state[1:])
         # what all steps share: one product each
+        states = outputs
+        if dropped is not None:
+            states = (outputs.view(number + 1, batch, -1) * dropped).flatten(0, 1).to(outputs.dtype)
         by_W_c, by_U, by_W_q = (
             (grads.flatten(0, 1).t() @ each).to(exact)
-            for grads, each in ((inputs, entered), (products, outputs), (queries, outputs))
+            for grads, each in ((inputs, entered), (products, states), (queries, outputs))
         )
         by_keys, by_v = looks.score.gradients()
         weights = torch.stack([step[0] for step in steps], dim=2)
@@ -310,8 +323,19 @@ class _Loop(torch.autograd.Function):
             by_W_q if len(joint) > gates else None,
             None if by_v is None else by_v[None],
             fed.to(exact) if ctx.has_context else None,
+            None,
             *state,
         )
+
+
+def _by_state(joint: Tensor, gates: int, dropped: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """s -> [U s; W_q s], joint being [U; W_q]; U multiplies what is not dropped of s, W_q all of it."""
+    if dropped is None:
+        return fixed_product(joint)
+    by_U, by_W_q = fixed_product(joint[:gates]), fixed_product(joint[gates:])
+    if len(joint) == gates:
+        return lambda s: by_U(s * dropped)
+    return lambda s: torch.cat([by_U(s * dropped), by_W_q(s)], dim=1)
 
 
 def _query(product: Tensor, output: Tensor, gates: int) -> Tensor:

@@ -17,6 +17,7 @@ from torch.nn.functional import linear
 from seq2see.attention import HeadNumbers, Look, LookEquations, Prepared
 from seq2see.cells import CellState
 from seq2see.deferred_gradients import Product, plain_product
+from seq2see.dropout import SequenceDropout
 from seq2see.looks import Layout
 from seq2see.memory import Copyable, Memory, Places
 from seq2see.packed_weights import PackedWeights
@@ -31,7 +32,8 @@ class Ready:
     looks: {input name: prepared places} of the last layer's attention; lower: the same for each layer below it, where
     every layer has its own; start: per layer the first cell state (batch, size); every: (batch, gates), the product of
     the summary that enters every step; memory: what was prepared; maps: whether a step also returns self-attention over
-    the symbols so far, which costs extra; packed: weights packed for predictions.
+    the symbols so far, which costs extra; packed: weights packed for predictions; dropped: what is dropped alike at all
+    steps while training.
     """
 
     rows: int
@@ -42,6 +44,7 @@ class Ready:
     lower: list[dict[str, Prepared]] = field(default_factory=list)
     maps: bool = False
     packed: PackedWeights | None = None
+    dropped: SequenceDropout = field(default_factory=SequenceDropout)
 
     @property
     def product(self) -> Product:
@@ -271,10 +274,11 @@ def stack(parts: list[Tensor]) -> Tensor:
 class DecoderEquations:
     """How a decoder works, in the notation of the specification: for `show` and `explain`.
 
-    headline: its kind and size; embedding: of the symbols it reads; start: the first state; every: what enters every
-    step; query: what attention is computed from; attention: of its inputs, with further remarks in `notes`; step: how a
-    step goes, line by line; cell, cell_name: of a recurrent decoder; features: what the output layer sees;
-    from_start: the one state of a decoder of one step is the first state, changed by `step`.
+    headline: its kind and size; embedding: of the symbols it reads; matching: how its inputs are compared with each
+    other before; start: the first state; every: what enters every step; query: what attention is computed from;
+    attention: of its inputs, with further remarks in `notes`; step: how a step goes, line by line; cell, cell_name: of
+    a recurrent decoder; features: what the output layer sees; from_start: the one state of a decoder of one step is the
+    first state, changed by `step`.
     """
 
     headline: str
@@ -289,3 +293,4 @@ class DecoderEquations:
     cell: str = ""
     cell_name: str = ""
     from_start: bool = False
+    matching: list[str] = field(default_factory=list)

@@ -30,7 +30,7 @@ from seq2see.decoders.cross_attention import Context, CrossAttention
 from seq2see.decoders.fused_loop import LoopKind, loop_kind, run_loop
 from seq2see.decoders.records import DecoderEquations, LayerStep, Ready, State, Step, stack, top_output
 from seq2see.deferred_gradients import DeferredProduct, Product
-from seq2see.dropout import dropout
+from seq2see.dropout import SequenceDropout, dropout
 from seq2see.embeddings import READ_BY_CELLS, Embedding, OneHot
 from seq2see.memory import Memory, repeat_rows
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
@@ -68,7 +68,7 @@ class RecurrentDecoder(Decoder):
         self.current = attention.query == "current"
         self.feeds = bool(self.looking) and (not self.current or attention.input_feeding)
         self.whole_output = settings.output == "all"
-        self.dropout = settings.dropout
+        self.dropout, self.variational = settings.dropout, settings.variational
         self.every_names, self.join = tuple(every), settings.join
         inputs = {"y": embedding.size}
         if self.feeds:
@@ -133,7 +133,7 @@ class RecurrentDecoder(Decoder):
         """Read one symbol and attend to the inputs."""
         if token is None:
             raise TypeError("this decoder reads a symbol at each step, got None")
-        embedded = self.embedding(token)
+        embedded = self._embedded(ready, token)
         projected = ready.linear(embedded, self.first.W["y"], self.first.b)
         if ready.every is not None:
             projected = projected + repeat_rows(ready.every, state.width)
@@ -141,7 +141,7 @@ class RecurrentDecoder(Decoder):
             ready, state, projected, forced=forced, generator=generator, product=ready.product
         )
         output = top_output(after.cells)
-        features = self.features_of(output, context.context if context else None, embedded)
+        features = self._features(ready, output, context.context if context else None, embedded)
         layers = [LayerStep(cell[0]) for cell in after.cells]
         if self.looking:
             layers[-1].query = output if self.current else top_output(state.cells)
@@ -157,7 +157,7 @@ class RecurrentDecoder(Decoder):
 
     def teach(self, ready: Ready, state: State, tokens: Int[Tensor, "rows steps"]) -> Step:
         """All steps of a target: the same function as `step`, with all products that can be moved out of the loop."""
-        embedded = self.embedding(tokens)
+        embedded = self._embedded(ready, tokens)
         if not self.feeds and not state.past:
             return self._teach_parallel(ready, state, embedded)
         projected = self.first.project("y", embedded, bias=True)
@@ -173,7 +173,8 @@ class RecurrentDecoder(Decoder):
             outputs.append(top_output(state.cells))
             looks.append(context.trimmed())  # type: ignore[union-attr]
         together = Context.stacked(looks)
-        return Step(state, self.features_of(stack(outputs), together.context, embedded), together.looks)
+        features = self._features(ready, stack(outputs), together.context, embedded)
+        return Step(state, features, together.looks)
 
     def _teach_fused(
         self,
@@ -186,11 +187,15 @@ class RecurrentDecoder(Decoder):
         """All steps as one function, for the decoders it knows."""
         (name, prepared), (_, attention) = next(iter(ready.looks.items())), next(iter(self.looking.over.items()))
         assert isinstance(attention, Attention)
-        done = run_loop(kind, self.first, attention, prepared, projected, state.cells[0], state.context)
+        U, mask = self.first.dropped_parts(state.cells[0], ready.dropped)
+        done = run_loop(
+            kind, self.first, attention, prepared, projected, state.cells[0], state.context, U=U, dropped=mask
+        )
         look = Look(done.contexts, done.weights, None, prepared.mask.shape[1])
         last = done.contexts[:, -1] if state.context is not None else None
         after = replace(state, cells=[done.state], position=state.position + projected.shape[1], context=last)
-        return Step(after, self.features_of(done.outputs, done.contexts, embedded), {name: look})
+        features = self._features(ready, done.outputs, done.contexts, embedded)
+        return Step(after, features, {name: look})
 
     def _advance(
         self,
@@ -216,7 +221,7 @@ class RecurrentDecoder(Decoder):
             projected = projected + product(context.context, self.first.W["c"], "W_c")
         elif state.context is not None:
             projected = projected + product(state.context, self.first.W["c"], "W_c")
-        cells = self._run_layers(projected, state.cells, product)
+        cells = self._run_layers(projected, state.cells, product, ready.dropped)
         if self.looking and self.current:
             context = look(top_output(cells))
         fed = context.context if context is not None and state.context is not None else None
@@ -225,13 +230,17 @@ class RecurrentDecoder(Decoder):
         return after, context
 
     def _run_layers(
-        self, projected: Float[Tensor, "rows gates"], before: list[CellState], product: Product
+        self,
+        projected: Float[Tensor, "rows gates"],
+        before: list[CellState],
+        product: Product,
+        dropped: SequenceDropout,
     ) -> list[CellState]:
-        cells = [self.first(projected, before[0], product=product)]
-        for layer, state in zip(self.cells[1:], before[1:], strict=True):
-            below = dropout(cells[-1][0], self.dropout, self.training)
+        cells = [self.first(projected, before[0], product=self.first.recurrent_product(product, dropped))]
+        for number, (layer, state) in enumerate(zip(self.cells[1:], before[1:], strict=True)):
+            below = self._dropout(cells[-1][0], dropped, f"layer {number}")
             above = product(below, layer.W["x"], f"{id(layer)}.W_x") + layer.b
-            cells.append(layer(above, state, product=product))
+            cells.append(layer(above, state, product=layer.recurrent_product(product, dropped)))
         return cells
 
     def _teach_parallel(self, ready: Ready, state: State, embedded: Float[Tensor, "rows steps size"]) -> Step:
@@ -239,24 +248,35 @@ class RecurrentDecoder(Decoder):
         start = state.cells
         if ready.every is not None:
             every = repeat_rows(ready.every, state.width)[:, None]
-            outputs, last = _run_projected(self.first, self.first.project("y", embedded, bias=True) + every, start[0])
+            projected = self.first.project("y", embedded, bias=True) + every
+            outputs, last = _run_projected(self.first, projected, start[0], ready.dropped)
         else:
-            outputs, last = self.first.run({"y": embedded}, start[0])
+            outputs, last = self.first.run({"y": embedded}, start[0], ready.dropped)
         cells = [last]
-        for layer, before in zip(self.cells[1:], start[1:], strict=True):
-            outputs, last = layer.run({"x": dropout(outputs, self.dropout, self.training)}, before)
+        for number, (layer, before) in enumerate(zip(self.cells[1:], start[1:], strict=True)):
+            below = self._dropout(outputs, ready.dropped, f"layer {number}")
+            outputs, last = layer.run({"x": below}, before, ready.dropped)
             cells.append(last)
         context = self.looking.all_at_once(outputs, ready.looks, position=state.position) if self.looking else None
-        features = self.features_of(outputs, context.context if context else None, embedded)
+        features = self._features(ready, outputs, context.context if context else None, embedded)
         after = replace(state, cells=cells, position=state.position + embedded.shape[1])
         return Step(after, features, context.looks if context else {})
 
     def features_of(self, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
-        """What the output layer sees: s_t, or [s_t; c_t; e(y_{t-1})]."""
+        """What the output layer sees, before dropout: s_t, or [s_t; c_t; e(y_{t-1})]."""
         if not self.whole_output:
-            return dropout(output, self.dropout, self.training)
-        parts = [output, embedded] if context is None else [output, context, embedded]
-        return dropout(torch.cat(parts, dim=-1), self.dropout, self.training)
+            return output
+        return torch.cat([output, embedded] if context is None else [output, context, embedded], dim=-1)
+
+    def _features(self, ready: Ready, output: Tensor, context: Tensor | None, embedded: Tensor) -> Tensor:
+        return self._dropout(self.features_of(output, context, embedded), ready.dropped, "features")
+
+    def _dropout(self, x: Float[Tensor, "rows *steps size"], dropped: SequenceDropout, name: str) -> Tensor:
+        return dropout(x, self.dropout, self.training, alike=dropped if self.variational else None, name=name)
+
+    def _embedded(self, ready: Ready, tokens: Int[Tensor, "rows *steps"]) -> Float[Tensor, "rows *steps size"]:
+        vectors: Tensor = self.embedding(tokens, ready.dropped if self.variational else None)
+        return vectors
 
     def equations(self, *, output: str = "an answer") -> DecoderEquations:
         settings, embedded = self.settings, "e(y_{t-1})"
@@ -285,8 +305,10 @@ class RecurrentDecoder(Decoder):
         return default_symbols(self) | layer_symbols(self.layers)
 
 
-def _run_projected(cell: Cell, projected: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-    product = DeferredProduct(projected.shape[1])
+def _run_projected(
+    cell: Cell, projected: Tensor, state: CellState, dropped: SequenceDropout
+) -> tuple[Tensor, CellState]:
+    product = cell.recurrent_product(DeferredProduct(projected.shape[1]), dropped)
     outputs = []
     for step in projected.unbind(1):
         state = cell(step, state, product=product)

@@ -190,7 +190,11 @@ encoders: Registry[type[Encoder]] = Registry("encoder", settings=ENCODERS, check
 def unused_summary(recipe: Recipe, path: str) -> str:
     """Why the settings of a summary have no effect, where nobody uses it; path: of the encoder."""
     names = recipe.read_by.get(path, [])
-    if not names or {*recipe.started_by, *recipe.fed_every_step}.intersection(names):
+    if not names:
+        return ""
+    if not recipe.decoder.reads_summaries:
+        return f"a {recipe.decoder.kind} decoder makes summaries of its own"
+    if {*recipe.started_by, *recipe.fed_every_step}.intersection(names):
         return ""
     return "no summary is used; name an input it reads in decoder.start or decoder.every_step"
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from seq2see.attention.attention import Pooling
 from seq2see.data.batches import Nested
+from seq2see.dropout import SequenceDropout
 from seq2see.embeddings import Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders, unused_summary
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers, masked_mean
@@ -30,7 +31,7 @@ from seq2see.looks import Layout, LayoutKind
 from seq2see.memory import EncoderMap, Places, View
 from seq2see.modalities.texts import TextsInput
 from seq2see.registry import Problem
-from seq2see.settings.base import Layers, Parts, Share, Size, no_effect
+from seq2see.settings.base import FittedDropout, FittedSize, Layers, Parts, Size, no_effect
 from seq2see.settings.columns import EncoderSettings
 from seq2see.settings.columns import View as SettingsView
 from seq2see.symbols import Symbols, default_symbols, symbols_of
@@ -54,9 +55,9 @@ class HierarchicalEncoderSettings(EncoderSettings):
         description="what reads words and sentences: a recurrent network, or layers of self-attention (words of a "
         "sentence look at each other, then sentences); two: that of words, that of sentences",
     )
-    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    size: FittedSize = Field(256, description="size of a state (of each direction, where there are two)")
     layers: Layers = Field(1, description="of each level, one above the other")
-    dropout: Share = Field(
+    dropout: FittedDropout = Field(
         0.0,
         description="recurrent levels: between layers and on the output of the last; transformer levels: on what "
         "enters them and on what each part of a layer gives",
@@ -166,7 +167,9 @@ class HierarchicalEncoder(Encoder):
             read = real.clone()
             read[:, 0] = True
             chosen, inside = ids[read], mask[read]
-        words_read = _read(self.word_layers, self.embedding(chosen), inside, need_weights=maps)
+        variational = isinstance(self.word_layers, RecurrentLayers) and self.word_layers.variational
+        vectors = self.embedding(chosen, SequenceDropout() if variational else None)
+        words_read = _read(self.word_layers, vectors, inside, need_weights=maps)
         vectors, weights = _pool(words_read, self.words, self.word_pooling)
         if traced:
             sentences = vectors.unflatten(0, real.shape) * real[..., None]

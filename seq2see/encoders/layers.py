@@ -15,7 +15,7 @@ from seq2see.attention import IntraAttention
 from seq2see.cell_loops import GruLoop
 from seq2see.cells import GRU, Cell, CellSettings, build_cell, flipped, last_real
 from seq2see.deferred_gradients import DeferredCache, DeferredProduct
-from seq2see.dropout import dropout
+from seq2see.dropout import SequenceDropout, dropout
 from seq2see.packed_weights import PackedWeights
 from seq2see.symbols import Symbol, Symbols, prefixed, symbols_of
 
@@ -143,13 +143,14 @@ class SelfAttentiveCell(nn.Module):
             return x.new_zeros(batch, 0, self.cell.size), x.new_zeros(batch, 0, 0)
         projected, queries = self.cell.project("x", x, bias=True).unbind(1), self.inward.project_inputs(x).unbind(1)
         cache, product = DeferredCache(steps), DeferredProduct(steps)
+        recurrent = self.cell.recurrent_product(product, SequenceDropout())
         state, outputs = self.cell.zeros(x, batch), list[Tensor]()
         for number in range(steps):
             entering = projected[number]
             if number:
                 context = self.inward(queries[number], state[0], cache, product=product)
                 entering = entering + product(context, self.cell.W["c"], f"{id(self)}.W_c")
-            output, *rest = self.cell(entering, state, product=product)
+            output, *rest = self.cell(entering, state, product=recurrent)
             state = self.inward.append(output, cache), *rest
             outputs.append(state[0])
         return torch.stack(outputs, 1), cache.weights
@@ -199,7 +200,7 @@ class RecurrentLayers(nn.ModuleList):
         halvings: int = 0,
     ):
         super().__init__()
-        self.dropout, self.halvings = settings.dropout, halvings
+        self.dropout, self.variational, self.halvings = settings.dropout, settings.variational, halvings
         directions = 2 if bidirectional else 1
         self.size = settings.size * directions
         for number in range(settings.layers):
@@ -216,16 +217,19 @@ class RecurrentLayers(nn.ModuleList):
 
     def forward(self, states: Float[Tensor, "batch steps width"], mask: Bool[Tensor, "batch steps"]) -> LayerOutput:
         last, weights = states.new_zeros(states.shape[0], self.size), dict[str, Tensor]()
+        alike = SequenceDropout() if self.variational else None
         for number, readers in enumerate(self.readers(), start=1):
             if number <= self.halvings:
                 states, mask = join_pairs(states, mask)
             runs = [_read(reader, states, mask, reverse=bool(i)) for i, reader in enumerate(readers)]
-            states = dropout(torch.cat([outputs for outputs, _, _ in runs], dim=-1), self.dropout, self.training)
+            states = torch.cat([outputs for outputs, _, _ in runs], dim=-1)
+            states = dropout(states, self.dropout, self.training, alike=alike, name=f"layer {number}")
             last = torch.cat([final for _, final, _ in runs], dim=-1)
             for direction, (_, _, looked) in zip(DIRECTIONS, runs, strict=False):
                 if looked is not None:
                     weights[f"self-{number}" + (f"-{direction}" if len(runs) > 1 else "")] = looked
-        return LayerOutput(states, dropout(last, self.dropout, self.training), mask, weights)
+        last = dropout(last, self.dropout, self.training, alike=alike, name=f"layer {len(self)}")
+        return LayerOutput(states, last, mask, weights)
 
     def predict(
         self,

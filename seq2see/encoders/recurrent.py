@@ -13,6 +13,7 @@ from seq2see.attention import scores
 from seq2see.attention.build import reading_scores
 from seq2see.cells import CellSettings
 from seq2see.data.batches import Sequences
+from seq2see.dropout import SequenceDropout
 from seq2see.embeddings import READ_BY_CELLS, Embedding, EmbeddingSettings, OneHot, build_embedding
 from seq2see.encoders.base import Encoded, Encoder, encoders
 from seq2see.encoders.layers import LayerOutput, RecurrentLayers
@@ -103,7 +104,8 @@ class RecurrentEncoder(Encoder):
         maps: bool = False,
     ) -> Encoded:
         """maps: also return the self-attention of each layer, `self-1`, .. (`self-1-forwards`, .. if bidirectional)."""
-        read: LayerOutput = self.layers(self.embedding(ids), mask)
+        vectors = self.embedding(ids, SequenceDropout() if self.settings.variational else None)
+        read: LayerOutput = self.layers(vectors, mask)
         layout = Layout("tokens")
         inner = {name: EncoderMap(each, mask, mask, layout) for name, each in read.weights.items()} if maps else {}
         return Encoded(Places(read.states, mask, layout, tokens), read.last, maps=inner)

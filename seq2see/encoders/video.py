@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, relu
 
 from seq2see.data.video_files import VideoInput
-from seq2see.dropout import dropout
+from seq2see.dropout import SequenceDropout, dropout
 from seq2see.encoders.backbones import Backbone, backbone_symbols, build_backbone, keep_statistics
 from seq2see.encoders.backbones.base import SMALLEST, BackboneSettings, check_levels, halved, unknown_backbone
 from seq2see.encoders.base import Encoded, Encoder, InputInfo, encoders
@@ -393,7 +393,8 @@ class VideoEncoder(Encoder):
         if isinstance(self.layers, TransformerLevel):
             read: LayerOutput = self.layers(states, mask, need_weights=need_weights)
             return replace(read, last=masked_mean(read.states, mask))
-        states = dropout(states, self.settings.dropout, self.training)
+        alike = SequenceDropout() if isinstance(self.layers, RecurrentLayers) and self.layers.variational else None
+        states = dropout(states, self.settings.dropout, self.training, alike=alike)
         if self.layers is None:
             return LayerOutput(states, masked_mean(states, mask), mask)
         read = self.layers(states, mask)

@@ -16,6 +16,7 @@ from seq2see.evaluation.baselines import (
     baselines_for,
     default_baseline,
     measure_baselines,
+    measure_further,
 )
 from seq2see.evaluation.baselines import from_dict as baseline_from_dict
 from seq2see.evaluation.bootstrap import Comparison, Interval, mean_interval, metric_interval, paired_bootstrap
@@ -68,6 +69,7 @@ __all__ = [
     "mean_interval",
     "measure",
     "measure_baselines",
+    "measure_further",
     "metric_interval",
     "metrics_for",
     "paired_bootstrap",

@@ -1,4 +1,5 @@
-"""Baselines, printed beside every metric: copying, lead sentence, constant, bag of words, mean, last value, unigram."""
+"""Baselines, printed beside every metric: copying, lead sentence, constant, bag of words, the most similar row, mean,
+last value, unigram."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
+from heapq import nsmallest
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
@@ -25,10 +28,12 @@ from seq2see.registry import Registry
 class TrainingRows:
     """The rows that a baseline is fitted to, read anew by each call.
 
-    pairs: (first text input, output); outputs: as text; numbers: outputs that are numbers.
+    pairs: (first text input, output); joined_pairs: (all text inputs, joined, output); outputs: as text; numbers:
+    outputs that are numbers.
     """
 
     pairs: Callable[[], Iterable[tuple[str, str]]]
+    joined_pairs: Callable[[], Iterable[tuple[str, str]]]
     outputs: Callable[[], Iterable[str]]
     numbers: Callable[[], Iterable[NDArray[np.float64]]]
 
@@ -40,7 +45,7 @@ class Baseline(ABC):
 
     description: what it does, in a few words, for the head of a table; applies_to: the outputs it is for;
     needs_text: it reads a text input; needs_inputs: false for a language model; needs_continued: for outputs that go on
-    where an input ends.
+    where an input ends; keeps_rows: training rows are stored with the model.
     """
 
     name: ClassVar[str]
@@ -49,6 +54,7 @@ class Baseline(ABC):
     needs_text: ClassVar[bool] = False
     needs_inputs: ClassVar[bool] = True
     needs_continued: ClassVar[bool] = False
+    keeps_rows: ClassVar[bool] = False
 
     @classmethod
     def fit_rows(cls, rows: TrainingRows) -> Self:
@@ -138,6 +144,13 @@ def measure_baselines(baselines: Iterable[Baseline], names: Sequence[str], rows:
     for baseline, supported in assign(baselines, names).items():
         values |= baseline.measure(supported, rows)
     return {name: values[name] for name in names if name in values}
+
+
+def measure_further(baselines: Sequence[Baseline], names: Sequence[str], rows: Rows) -> dict[str, dict[str, float]]:
+    """{name: metrics} of the baselines that are not the first to support any metric."""
+    assigned = assign(baselines, names)
+    further = {baseline.name: baseline.measure(names, rows) for baseline in baselines if baseline not in assigned}
+    return {name: values for name, values in further.items() if values}
 
 
 class OutputBaseline(Baseline):
@@ -314,6 +327,110 @@ class BagOfWords(InputBaseline):
 
 def _words(text: str) -> list[str]:
     return split_words(text.lower())
+
+
+MOST_ROWS, MOST_CHARACTERS, LONGEST_TEXT = 5_000, 1_000_000, 10_000
+"""Rows that are kept, their characters in all, and those of a text: they are stored with the model."""
+
+
+@BASELINES.register("nearest")
+class Nearest(OutputBaseline):
+    """The output of the training row whose text inputs are most similar: the largest cosine of the words and the
+    trigrams of their characters, each weighted by (1 + log count) log(1 + rows / rows that have it).
+
+    It keeps rows of training: of a larger table a sample that does not depend on the order of the rows.
+
+    >>> Nearest.fit([("where is mary", "paris"), ("what is red", "a colour")]).predict(["Where is Mary now?"])
+    ['paris']
+    """
+
+    name = "nearest"
+    needs_text = True
+    keeps_rows = True
+    description = "the output of the most similar row"
+
+    def __init__(self, texts: Sequence[str], answers: Sequence[str]):
+        if len(texts) != len(answers) or not texts:
+            raise ValueError("as many answers as texts are needed, at least one")
+        self.texts, self.answers = list(texts), list(answers)
+        self._index: dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._last: tuple[tuple[str, ...], list[str]] = ((), [])
+
+    @classmethod
+    def fit(cls, rows: Iterable[tuple[str, str]]) -> Self:
+        """Keep the rows with the smallest hashes, in one pass."""
+        cut = ((text[:LONGEST_TEXT], answer.strip()) for text, answer in rows)
+        ranked = (
+            (blake2b("\0".join(row).encode("utf-8", "surrogatepass"), digest_size=8).digest(), row) for row in cut
+        )
+        kept, left = list[tuple[str, str]](), MOST_CHARACTERS
+        for _, row in nsmallest(MOST_ROWS, ranked):
+            if (characters := sum(map(len, row))) <= left:
+                kept.append(row)
+                left -= characters
+        if not kept:
+            raise UserError(f"baseline '{cls.name}' needs training rows of at most {MOST_CHARACTERS:,} characters")
+        return cls([text for text, _ in kept], [answer for _, answer in kept])
+
+    @classmethod
+    def fit_rows(cls, rows: TrainingRows) -> Self:
+        return cls.fit(rows.joined_pairs())
+
+    def predict(self, inputs: Sequence[str]) -> list[str]:
+        """One output per input. Those of the last call are kept, as every report asks about the same rows."""
+        if not self._index:
+            self._index = self._build_index()
+        if self._last[0] != tuple(inputs):
+            self._last = tuple(inputs), [self.answers[self._most_similar(text)] for text in inputs]
+        return self._last[1]
+
+    def outputs(self, rows: Rows) -> list[str]:
+        texts = rows.joined_inputs if rows.joined_inputs is not None else rows.inputs
+        if texts is None:
+            raise UserError(
+                f"baseline '{self.name}' needs text inputs, and this task has none; allowed: frequent, unigram"
+            )
+        return self.predict(texts)
+
+    def _build_index(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """{feature: (rows that have it, its weight in each of them, of vectors of length 1)}"""
+        counts = [_features(text) for text in self.texts]
+        having: Counter[str] = Counter(feature for row in counts for feature in row)
+        self._rarity = {feature: math.log(1 + len(counts) / number) for feature, number in having.items()}
+        found: dict[str, tuple[list[int], list[float]]] = {feature: ([], []) for feature in having}
+        for number, row in enumerate(counts):
+            for feature, weight in self._weights(row).items():
+                found[feature][0].append(number)
+                found[feature][1].append(weight)
+        return {feature: (np.array(rows), np.array(weights)) for feature, (rows, weights) in found.items()}
+
+    def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
+        """The weights of the features that training rows have, as a vector of length 1."""
+        rarity = self._rarity
+        weights = {one: (1 + math.log(number)) * rarity[one] for one, number in counts.items() if one in rarity}
+        length = math.sqrt(math.fsum(weight**2 for weight in weights.values())) or 1.0
+        return {feature: weight / length for feature, weight in weights.items()}
+
+    def _most_similar(self, text: str) -> int:
+        """The number of the most similar row; of equally similar ones the first."""
+        similar = np.zeros(len(self.texts))
+        for feature, weight in self._weights(_features(text)).items():
+            rows, weights = self._index[feature]
+            similar[rows] += weight * weights
+        return int(np.argmax(similar.round(9)))
+
+    def settings(self) -> dict[str, Any]:
+        return {"texts": self.texts, "answers": self.answers}
+
+
+def _features(text: str) -> Counter[str]:
+    """Words, and trigrams of their characters with the edges marked."""
+    features: Counter[str] = Counter()
+    for word in _words(text):
+        edged = f"\x02{word}\x03"
+        features[f" {word}"] += 1
+        features.update(edged[start : start + 3] for start in range(len(edged) - 2))
+    return features
 
 
 @BASELINES.register("frequent")

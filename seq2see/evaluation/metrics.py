@@ -58,6 +58,7 @@ class Rows:
     """Predictions with everything that a metric may need; every field that is set has one entry per row.
 
     references: the right outputs of each row, at least one; rows may differ in how many they have;
+    inputs: the first text input; joined_inputs: all text inputs, joined;
     unit: what the outputs are made of; input_unit: what the inputs are made of, where that differs;
     alternatives: further hypotheses, best first (the prediction itself may be among them);
     targets: the symbols whose probability was computed, `<eos>` included where the model predicts it;
@@ -79,6 +80,7 @@ class Rows:
     numbers: Sequence[NDArray[np.float64]] | None = None
     true_numbers: Sequence[Sequence[NDArray[np.float64]]] | None = None
     continued: Sequence[NDArray[np.float64]] | None = None
+    joined_inputs: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not self.predictions:
@@ -138,6 +140,7 @@ _PER_ROW = (
     "predictions",
     "references",
     "inputs",
+    "joined_inputs",
     "alternatives",
     "targets",
     "log_probabilities",
@@ -146,6 +149,62 @@ _PER_ROW = (
     "true_numbers",
     "continued",
 )
+
+
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """The rows of several evaluations as one; a field that not all of them have is dropped.
+
+    >>> join_rows([Rows(["a"], [["b"]]), Rows(["c"], [["c"]], inputs=["d"])]).predictions
+    ['a', 'c']
+    """
+    joined: dict[str, Any] = {}
+    for name in _PER_ROW:
+        values = [getattr(part, name) for part in parts]
+        joined[name] = None if any(value is None for value in values) else [row for value in values for row in value]
+    return replace(parts[0], **joined)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Some metrics, and the rows that they were taken of: predictions of distinct inputs, probabilities of all rows, or
+    alignments. Rows of several evaluations can be joined and measured together."""
+
+    names: list[str]
+    rows: Rows
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Each row as plain values of JSON."""
+        common = {"metrics": self.names, "unit": self.rows.unit, "input_unit": self.rows.input_unit}
+        fields = {name: values for name in _PER_ROW if (values := getattr(self.rows, name)) is not None}
+        for row in range(len(self.rows)):
+            yield common | {name: _plain(values[row]) for name, values in fields.items()}
+
+    @classmethod
+    def from_records(cls, records: Sequence[dict[str, Any]]) -> Measured:
+        """The inverse of `records`, for records of the same metrics."""
+        first = records[0]
+        fields: dict[str, Any] = {name: [record[name] for record in records] for name in _PER_ROW if name in first}
+        for name, restore in _RESTORE.items():
+            if name in fields:
+                fields[name] = [restore(value) for value in fields[name]]
+        return cls(first["metrics"], Rows(**fields, unit=first["unit"], input_unit=first["input_unit"]))
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row as JSON has it."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Aligned):
+        return [sorted(links) for links in (value.predicted, value.sure, value.possible)]
+    return [_plain(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+_RESTORE: dict[str, Callable[[Any], Any]] = {
+    "numbers": lambda numbers: np.asarray(numbers, dtype=np.float64),
+    "continued": lambda numbers: np.asarray(numbers, dtype=np.float64),
+    "true_numbers": lambda several: [np.asarray(numbers, dtype=np.float64) for numbers in several],
+    "alignments": lambda links: Aligned(*({(place, step) for place, step in part} for part in links)),
+}
 
 
 def strip_punctuation(text: str) -> str:

@@ -1,14 +1,15 @@
-"""The ranking of a comparison: quality of each variant over seeds, its cost, and whether the best is really better."""
+"""The ranking of a comparison: quality of each variant over seeds or left-out groups, its cost, and whether the best is
+really better."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,18 +17,21 @@ from seq2see.errors import UserError, counted
 from seq2see.evaluation.bootstrap import Interval
 from seq2see.evaluation.metrics import lookup
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 BISECTIONS = 200
 
 
-def seeds_interval(values: Sequence[float], *, level: float = 0.95) -> Interval | None:
-    """The mean over seeds with Student's t interval, mean +- t s / sqrt(n); None for a single seed.
+def student_interval(values: Sequence[float], *, level: float = 0.95) -> Interval | None:
+    """The mean over seeds or groups with Student's t interval, mean +- t s / sqrt(n); None for a single one.
 
-    >>> interval = seeds_interval([1.0, 2.0, 3.0])
+    >>> interval = student_interval([1.0, 2.0, 3.0])
     >>> round(interval.low, 3), round(interval.high, 3)
     (-0.484, 4.484)
     """
     if not values:
-        raise UserError("there are no seeds to take the mean of")
+        raise UserError("there are no seeds or groups to take the mean of")
     if len(values) < 2:
         return None
     array = np.asarray(values, dtype=np.float64)
@@ -71,11 +75,36 @@ LINE_WIDTH = 500
 """Characters of a line: wide enough that no cell of the table is broken."""
 
 
+def table_text(table: Table) -> str:
+    """A table of rich as plain text."""
+    from rich.console import Console  # imported late: JSON needs no tables
+
+    console = Console(file=StringIO(), width=LINE_WIDTH, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+@dataclass(frozen=True)
+class GroupOutcome:
+    """A left-out group (speaker, book, writer) measured by a model that was not trained on it.
+
+    trained_inputs: how many of its rows have inputs that were trained on, in rows of other groups.
+    """
+
+    rows: int
+    metrics: dict[str, float]
+    baseline: dict[str, float]
+    trained_inputs: int = 0
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one run: metrics of its best model on dev, and its cost.
+    """The result of one run: metrics of its best model on dev, or on what it left out, and its cost.
 
-    seconds: of the whole run, reports included; seconds_per_update: of an update alone; model: the run's folder.
+    seconds: of the whole run, reports included; seconds_per_update: of an update alone; model: the run's folder;
+    fold, groups: what was left out, in cross-validation, where `metrics` are those of all its rows and `dev` those that
+    the model was selected by.
     """
 
     seed: int
@@ -85,27 +114,45 @@ class Outcome:
     seconds_per_update: float
     parameters: int
     model: str
+    fold: str = ""
+    groups: dict[str, GroupOutcome] = field(default_factory=dict)
+    dev: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One variant with the outcome of each seed."""
+    """One variant with the outcome of each seed, in cross-validation for each fold."""
 
     name: str
     changes: dict[str, str]
     outcomes: tuple[Outcome, ...]
 
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that were left out, in their order; none outside cross-validation."""
+        return tuple(dict.fromkeys(group for outcome in self.outcomes for group in outcome.groups))
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        return list(dict.fromkeys(outcome.seed for outcome in self.outcomes))
+
     def values(self, metric: str) -> list[float]:
-        return [outcome.metrics[metric] for outcome in self.outcomes]
+        """One value for each seed; in cross-validation for each group, the mean over its seeds."""
+        if not self.groups:
+            return [outcome.metrics[metric] for outcome in self.outcomes]
+        return [
+            fmean(outcome.groups[group].metrics[metric] for outcome in self.outcomes if group in outcome.groups)
+            for group in self.groups
+        ]
 
     def mean(self, metric: str) -> float:
         return fmean(self.values(metric))
 
     def interval(self, metric: str) -> Interval | None:
-        """The interval over seeds, clipped to the metric's bounds; None for one seed, or where a value is not
-        finite."""
+        """The interval over seeds or groups, clipped to the metric's bounds; None for a single one, or where a value is
+        not finite."""
         values = self.values(metric)
-        interval = seeds_interval(values) if all(map(math.isfinite, values)) else None
+        interval = student_interval(values) if all(map(math.isfinite, values)) else None
         return None if interval is None else interval.within(*lookup(metric).bounds)
 
     @property
@@ -125,13 +172,15 @@ class Contender:
 class Ranking:
     """All variants in the order they were given.
 
-    metric: the one that decides; folder: where results and models are; left_out: variants that failed, and why.
+    metric: the one that decides; folder: where results and models are; left_out: variants that failed, and why;
+    by: the column whose values were left out in turn.
     """
 
     metric: str
     contenders: tuple[Contender, ...]
     folder: str = ""
     left_out: tuple[str, ...] = ()
+    by: str = ""
 
     @cached_property
     def best(self) -> Contender:
@@ -155,23 +204,29 @@ class Ranking:
     @cached_property
     def _metrics(self) -> list[str]:
         """The metrics that all variants have, the deciding one first."""
-        measured = [set(outcome.metrics) for contender in self.contenders for outcome in contender.outcomes]
+        outcomes = [outcome for contender in self.contenders for outcome in contender.outcomes]
+        measured = [set(outcome.metrics) for outcome in outcomes]
+        measured += [set(group.metrics) for outcome in outcomes for group in outcome.groups.values()]
         others = self.contenders[0].outcomes[0].metrics
         common = [name for name in others if name != self.metric and all(name in metrics for metrics in measured)]
         return [self.metric, *common]
 
     @cached_property
     def rivals(self) -> tuple[Contender, ...]:
-        """The variants whose intervals overlap the best's: the difference may be due to the seeds."""
-        first = self.best.interval(self.metric)
-        if first is None:
-            return ()
-        overlapping = []
-        for contender in self.contenders:
-            own = contender.interval(self.metric)
-            if own is not None and own.low <= first.high and first.low <= own.high:
-                overlapping.append(contender)
-        return tuple(other for other in overlapping if other is not self.best and other not in self.tied)
+        """The variants whose difference from the best may be due to the seeds, as their intervals overlap; or to the
+        groups, as the interval of the difference, group by group, contains 0."""
+        others = [other for other in self.contenders if other is not self.best and other not in self.tied]
+        return tuple(other for other in others if self._may_be_chance(other))
+
+    def _may_be_chance(self, other: Contender) -> bool:
+        first, own = self.best.interval(self.metric), other.interval(self.metric)
+        if first is None or own is None:
+            return False
+        if self.best.groups:  # some speakers are harder than others, for every variant: pairs tell more
+            pairs = zip(self.best.values(self.metric), other.values(self.metric), strict=True)
+            between = student_interval([one - two for one, two in pairs])
+            return between is not None and between.low <= 0 <= between.high
+        return own.low <= first.high and first.low <= own.high
 
     @property
     def varied(self) -> str:
@@ -184,7 +239,7 @@ class Ranking:
 
     def verdict(self) -> str:
         """One sentence: which variant is best, and how sure that is."""
-        first, seeds = self.best, counted(len(self.best.outcomes), "seed")
+        first, seeds = self.best, self._units
         value = lookup(self.metric).show(first.mean(self.metric))
         if self.tied:
             names = ", ".join(contender.name for contender in (first, *self.tied))
@@ -194,10 +249,21 @@ class Ranking:
         if len(self.contenders) == 1:
             return f"{best}, the only variant"
         if first.interval(self.metric) is None:
-            return f"{best}; of {seeds} each, so the difference may be chance; compare with --seeds 3"
+            more = "" if first.groups else "; compare with --seeds 3"
+            return f"{best}; of {seeds} each, so the difference may be chance{more}"
         if self.rivals:
             return f"{best}; over {seeds} not distinguishable from: {', '.join(rival.name for rival in self.rivals)}"
+        if first.groups:
+            return f"{best}; over {seeds}, its difference from each other is above chance (95 %, in pairs)"
         return f"{best}; its 95 % interval over {seeds} overlaps no other"
+
+    @property
+    def _units(self) -> str:
+        """What the values of a variant were taken over."""
+        groups = self.best.groups
+        if not groups:
+            return counted(len(self.best.outcomes), "seed")
+        return f"{len(groups):,} left-out values of '{self.by}'" if self.by else counted(len(groups), "fold")
 
     @property
     def _tie_breaker(self) -> str:
@@ -223,9 +289,10 @@ class Ranking:
             "high": None if interval is None else interval.high,
             "best": contender is self.best or contender in self.tied,
             "overlaps_best": contender in self.rivals,
-            "seeds": [outcome.seed for outcome in contender.outcomes],
+            "seeds": contender.seeds,
             "values": contender.values(self.metric),
-            "metrics": {name: contender.mean(name) for name in contender.outcomes[0].metrics},
+            **({"groups": list(contender.groups)} if contender.groups else {}),
+            "metrics": {name: contender.mean(name) for name in self._measured(contender)},
             "updates": [outcome.updates for outcome in contender.outcomes],
             "seconds_per_update": contender.seconds_per_update,
             "seconds": contender.seconds,
@@ -233,12 +300,15 @@ class Ranking:
             "models": [outcome.model for outcome in contender.outcomes],
         }
 
+    def _measured(self, contender: Contender) -> list[str]:
+        """The metrics of a variant; of groups those that all have."""
+        return self._metrics if contender.groups else list(contender.outcomes[0].metrics)
+
     def text(self) -> str:
         """The variants as a table, with the verdict below it."""
-        from rich.console import Console  # imported late: JSON needs no tables
-        from rich.table import Table
+        from rich.table import Table  # imported late: JSON needs no tables
 
-        others = [name for name in self.best.outcomes[0].metrics if name != self.metric]
+        others = [name for name in self._measured(self.best) if name != self.metric]
         table = Table(self.varied, self.metric, "", title=self._title)
         for name in [*others, "ms/update", "seconds", "parameters"]:
             table.add_column(name, justify="right")
@@ -247,23 +317,23 @@ class Ranking:
             more = [lookup(name).show(contender.mean(name)) for name in others]
             times = [f"{1000 * contender.seconds_per_update:,.1f}", f"{contender.seconds:,.1f}"]
             table.add_row(contender.name, self._show(contender), mark, *more, *times, f"{contender.parameters:,}")
-        console = Console(file=StringIO(), width=LINE_WIDTH, color_system=None)
-        with console.capture() as captured:
-            console.print(table)
-        return f"{captured.get()}{self.verdict()}\n"
+        return f"{table_text(table)}{self.verdict()}\n"
 
     def _mark(self, contender: Contender) -> str:
         if contender is self.best or contender in self.tied:
             return "tied" if self.tied else "best"
-        return "overlaps the best" if contender in self.rivals else ""
+        if contender not in self.rivals:
+            return ""
+        return "may equal the best" if contender.groups else "overlaps the best"
 
     @property
     def _title(self) -> str:
         updates = sorted({outcome.updates for contender in self.contenders for outcome in contender.outcomes})
         span = counted(updates[0], "update") if len(updates) == 1 else f"{updates[0]:,} to {updates[-1]:,} updates"
-        seeds = counted(len(self.best.outcomes), "seed")
+        seeds = counted(len(self.best.seeds), "seed")
         interval = ", 95 % intervals" if len(self.best.outcomes) > 1 else ""
-        return f"{span}, {seeds} each; {self.metric}: {self.direction}{interval}"
+        over = f" over {self._units}" if self.best.groups else ""
+        return f"{span}, {seeds} each; {self.metric}{over}: {self.direction}{interval}"
 
     def _show(self, contender: Contender) -> str:
         show, interval = lookup(self.metric).show, contender.interval(self.metric)

@@ -9,7 +9,7 @@ from io import StringIO
 from typing import Any
 
 from seq2see.errors import counted
-from seq2see.evaluation.baselines import Baseline, assign, measure_baselines
+from seq2see.evaluation.baselines import BASELINES, Baseline, assign, measure_baselines, measure_further
 from seq2see.evaluation.by_length import LengthBin, PositionBin, quality_by_length, recall_by_position
 from seq2see.evaluation.metrics import Rows, lookup, measure
 
@@ -53,14 +53,15 @@ class Report:
 
     inputs: how many of the rows' inputs are distinct (rows with equal inputs are references of each other), where there
     are any; baseline: without the metrics that no baseline supports; baseline_says: what the baselines do, for the head
-    of the table; reversed: the metrics of the same model on the same rows with their videos backwards;
-    seen: how many of the rows the model was trained on, where that is known.
+    of the table; further: {name: metrics} of further baselines; reversed: those of the model on the rows with their
+    videos backwards; seen: how many of the rows the model was trained on, where that is known.
     """
 
     rows: int
     metrics: dict[str, float]
     baseline: dict[str, float] = field(default_factory=dict)
     baseline_says: str = ""
+    further: dict[str, dict[str, float]] = field(default_factory=dict)
     by_length: list[LengthBin] = field(default_factory=list)
     positions: list[PositionBin] = field(default_factory=list)
     inputs: int | None = None
@@ -77,6 +78,7 @@ class Report:
             metrics={**self.metrics, **other.metrics},
             baseline={**self.baseline, **other.baseline},
             baseline_says="; ".join(says),
+            further={**self.further, **other.further},
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,6 +93,8 @@ class Report:
             out["seen"] = self.seen.to_dict()
         if self.baseline_says:
             out["baseline_says"] = self.baseline_says
+        if self.further:
+            out["further_baselines"] = {name: _finite(values) for name, values in self.further.items()}
         if self.by_length:
             out["by_length"] = [part.to_dict() | {"metrics": _finite(part.metrics)} for part in self.by_length]
         if self.positions:
@@ -109,10 +113,11 @@ class Report:
 
         names = list(self.metrics)
         backwards = ["backwards"] if self.reversed else []
-        main = Table("metric", "", "model", *backwards, self.baseline_says or "baseline", title=self._title)
+        beside = [self.baseline_says or "baseline", *(BASELINES[name].description for name in self.further)]
+        main = Table("metric", "", "model", *backwards, *beside, title=self._title)
         for name in names:
             better = "higher is better" if lookup(name).higher_is_better else "lower is better"
-            columns = [self.metrics, *([self.reversed] if backwards else []), self.baseline]
+            columns = [self.metrics, *([self.reversed] if backwards else []), self.baseline, *self.further.values()]
             main.add_row(name, better, *(_format(name, column) for column in columns))
         tables = [main]
         if self.by_length:
@@ -138,18 +143,21 @@ def evaluate(
     rows: Rows,
     *,
     baselines: Sequence[Baseline] = (),
+    further: bool = True,
     bins: int = 0,
     positions: bool = False,
 ) -> Report:
     """Measure rows by some metrics, with the baselines beside them.
 
-    bins: the number of bins by input length, 0 for none; positions: with the recall of input symbols by position.
+    further: also measure baselines that are not the first to support any metric; bins: the number of bins by input
+    length, 0 for none; positions: with the recall of input symbols by position.
     """
     return Report(
         rows=len(rows),
         metrics=measure(names, rows),
         baseline=measure_baselines(baselines, names, rows),
         baseline_says=", ".join(baseline.description for baseline in assign(baselines, names)),
+        further=measure_further(baselines, names, rows) if further else {},
         by_length=quality_by_length(names, rows, bins=bins) if bins else [],
         positions=recall_by_position(rows) if positions else [],
     )

@@ -33,6 +33,7 @@ from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import why_no_looks
 from seq2see.pipeline.weights import write_checksums
+from seq2see.search.options import LANGUAGE_MODEL, NONE
 
 FORMAT, SHORTLIST_FORMAT = 1, 2
 ENCODER, STEP, METADATA = "encoder.onnx", "step.onnx", "runtime.json"
@@ -71,6 +72,9 @@ def export(
             raise UserError(f"the exported graphs differ from the model by {difference:.1e}; allowed: {CLOSE:g}")
         graphs = [folder / ENCODER, *([] if step is None else [folder / STEP])]
         notes = [f"the graphs give the model's numbers to {difference:.0e}"]
+        if bundle.recipe.search.language_model not in (None, NONE):
+            path = bundle.recipe.search.language_model
+            notes.append(f"search.language_model: {path} is left out: the runtime reads no language models")
         if int8:
             for graph in graphs:
                 _quantise(graph)
@@ -120,7 +124,7 @@ def metadata(bundle: Bundle, encoder: EncoderGraph, *, int8: bool, shortlist: bo
         "stream": recipe.data.stream,
         "numeric": recipe.output.numeric,
         "copied": None if copying is None else {"input": copying.name, "places": recipe.copied_places},
-        "search": recipe.search.model_dump(mode="json"),
+        "search": recipe.search.model_dump(mode="json", exclude=set(LANGUAGE_MODEL)),
         "most_steps": None if recipe.output.one_step else recipe.decoder.most_steps,
         "given": recipe.attention.conditions,
         "hard": recipe.attention.choice == "hard",

@@ -93,7 +93,7 @@ class ImageOutput(OutputColumn):
                     yield Problem(f"inputs.{name}.augment.{key}", message, "augmented-output")
 
 
-MOVED = ("flip", "crop", "rotate", "shear", "stretch")
+MOVED = ("flip", "crop", "rotate", "shear", "stretch", "elastic")
 """Changes of a picture that put its parts elsewhere."""
 
 

@@ -52,9 +52,18 @@ def turned(value: str) -> str:
 # --- Clips changed at random while a model learns
 
 
-def changed(clip: Clip, settings: VideoAugmentSettings, random: np.random.Generator) -> Clip:
-    """A clip of the same size, of about as many frames."""
+MOST_HIDDEN = 4
+"""A mask of time takes at most one frame in so many."""
+
+
+def changed(
+    clip: Clip, settings: VideoAugmentSettings, random: np.random.Generator, *, most: int | None = None
+) -> Clip:
+    """A clip of the same size, of about as many frames; most: frames of a clip that is slowed down."""
     pixels, times = clip.pixels, clip.times
+    if settings.speed:
+        played = sped_up(len(times), random.uniform(1 - settings.speed, 1 + settings.speed), most=most)
+        pixels, times = pixels[played], times[played]
     if settings.jitter:
         kept = jittered(len(times), settings.jitter, random)
         pixels, times = pixels[kept], times[kept]
@@ -64,7 +73,37 @@ def changed(clip: Clip, settings: VideoAugmentSettings, random: np.random.Genera
         pixels = _shifted(pixels, settings.shift, random)
     if settings.light:
         pixels = _lit(pixels, settings.light, random)
+    if settings.occlude or settings.time_masks:
+        pixels = _hidden(pixels, settings, random)
     return Clip(np.ascontiguousarray(pixels), times)
+
+
+def sped_up(frames: int, factor: float, *, most: int | None = None) -> NDArray[np.int64]:
+    """Frame numbers in order, those of a clip that is played faster by that factor; at most so many.
+
+    >>> sped_up(6, 2.0).tolist(), sped_up(3, 0.5).tolist(), sped_up(3, 0.5, most=4).tolist()
+    ([1, 3, 5], [0, 0, 1, 1, 2, 2], [0, 1, 1, 2])
+    """
+    number = max(round(frames / factor), 1)
+    number = number if most is None else min(number, max(most, frames))
+    return ((np.arange(number) + 0.5) * frames / number).astype(np.int64)
+
+
+def _hidden(pixels: Pixels, settings: VideoAugmentSettings, random: np.random.Generator) -> Pixels:
+    """With a rectangle at the clip's mean in all frames, and stretches of frames that are the mean of all frames."""
+    hidden = pixels.copy()
+    frames, _, high, wide = pixels.shape
+    if settings.occlude:
+        sides = [int(random.uniform(0, settings.occlude) * side) for side in (high, wide)]
+        top, left = (int(random.integers(0, side - part + 1)) for side, part in zip((high, wide), sides, strict=True))
+        hidden[:, :, top : top + sides[0], left : left + sides[1]] = round(float(pixels.mean()))
+    if settings.time_masks:
+        mean = np.rint(pixels.mean(0, dtype=np.float32)).astype(np.uint8)
+        for _ in range(settings.time_masks):
+            width = int(random.integers(0, min(settings.time_width, frames // MOST_HIDDEN) + 1))
+            start = int(random.integers(0, frames - width + 1))
+            hidden[start : start + width] = mean
+    return hidden
 
 
 def jittered(frames: int, share: float, random: np.random.Generator) -> list[int]:
@@ -255,7 +294,7 @@ class VideoField(MediaField):
             clip = self._clip(value)
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
-        return clip if random is None else changed(clip, self.settings.augment, random)
+        return clip if random is None else changed(clip, self.settings.augment, random, most=self.settings.most)
 
     def _seconds(self, path: str) -> NDArray[np.floating]:
         """The second at which each frame is shown that a model reads; the head of the file is enough."""

@@ -60,7 +60,8 @@ class Bundle:
     """A model with what it needs to read its inputs and write its outputs.
 
     baselines: trivial models, whose metrics are printed beside the model's; notes: messages about how it was created;
-    trained: hashes of the rows it was trained on, None if that is not known; packed: weights for predictions.
+    trained: hashes of the rows it was trained on, None if that is not known; packed: weights for predictions;
+    language_models: those that its searches have used, by their paths.
     """
 
     recipe: Recipe
@@ -70,6 +71,7 @@ class Bundle:
     notes: list[str] = field(default_factory=list)
     trained: TrainedRows | None = None
     packed: PackedWeights = field(default_factory=PackedWeights)
+    language_models: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def create(cls, recipe: Recipe, fields: Fields, *, pretrained: bool = True) -> Bundle:

@@ -36,6 +36,7 @@ from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.trained_rows import MAX_ROWS, Recorder, TrainedRows
 from seq2see.recipe.schema import Recipe
 
+WIDTHS = "widths.npy"
 ROWS_AT_ONCE = 1 << 14
 """Rows that are encoded together where a table is not read in blocks of lines."""
 
@@ -106,7 +107,7 @@ class TableEncoder:
         self._held_out = held_out
         self._sample = _HashSample()
         self._numbers = [PartNumbers() for _ in columns]
-        self._spool = _Spool(folder, arrays=1 + 2 * len(columns))
+        self._spool = _Spool(folder)
         self._filled = [column.name for column in columns if column.needed]
         self.rows = 0
 
@@ -200,8 +201,8 @@ class TableEncoder:
         ]
         left_out, cut, before = 0, dict.fromkeys(fields.inputs, 0), 0
         used: list[NDArray[np.bool_]] = []
-        widths: list[NDArray[np.integer]] = []
         with ExitStack() as opened:
+            widths = opened.enter_context(closing(_Spool(folder)))
             paths = {name: None if folder is None else store_path(folder, name) for name in every}
             writers = {name: opened.enter_context(RaggedWriter(path)) for name, path in paths.items()}
             for hashes, *arrays in self._spool:
@@ -220,19 +221,33 @@ class TableEncoder:
                     made.append(every[column.name].widths(Ragged(ids, np.append(0, np.cumsum(sizes)))))
                     if most:
                         cut[column.name] += int(np.count_nonzero(kept & (total > most)))
-                widths.append(_smallest(np.stack(made, axis=1)))
+                widths.add([_smallest(np.stack(made, axis=1).ravel())])
                 used.append(self._sample.mark(before, kept))
                 before += len(hashes)
             stores = {name: writer.finish() for name, writer in writers.items()}
+            all_widths = _joined(widths, len(every), folder)
         cut = {name: rows for name, rows in cut.items() if rows}
-        made_widths = np.concatenate(widths) if widths else np.zeros((0, len(every)), dtype=np.uint8)
-        train = Dataset(fields, stores, left_out=left_out, cut=cut, widths=made_widths)
+        train = Dataset(fields, stores, left_out=left_out, cut=cut, widths=all_widths)
         return train, self._sample.finish(used)
 
 
 def _smallest(widths: NDArray[np.integer]) -> NDArray[np.integer]:
     """The same numbers in the smallest type that holds them."""
     return widths.astype(np.min_scalar_type(int(widths.max(initial=0))))
+
+
+def _joined(widths: _Spool, columns: int, folder: Path | None) -> NDArray[np.integer]:
+    """The widths of all rows, of a type that holds the largest: (rows, columns); of `folder`, mapped from its file."""
+    kind = np.result_type(np.uint8, *(kinds[0] for kinds in widths.kinds))
+    if folder is None:
+        return np.concatenate([np.empty(0, dtype=kind), *(block for (block,) in widths)]).reshape(-1, columns)
+    with (folder / WIDTHS).open("wb") as file:
+        shape = (widths.size // columns, columns)
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for (block,) in widths:
+            file.write(block.astype(kind).data)
+    return np.asarray(np.load(folder / WIDTHS, mmap_mode="r", allow_pickle=False))
 
 
 def store_path(folder: Path, name: str) -> Path:
@@ -381,18 +396,28 @@ class _HashSample:
 class _Spool:
     """Blocks of arrays, in memory or in a temporary file, read in the order in which they were added."""
 
-    def __init__(self, folder: Path | None, *, arrays: int):
-        self._blocks: list[list[Any]] = []
-        self._arrays = arrays
+    def __init__(self, folder: Path | None):
+        self._blocks: list[list[NDArray[Any]]] = []
+        self._sizes: list[list[tuple[np.dtype[Any], int]]] = []
         self._file: IO[bytes] | None = None
         if folder is not None:
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
 
+    @property
+    def kinds(self) -> set[tuple[np.dtype[Any], ...]]:
+        """The types that the arrays of blocks have."""
+        return {tuple(kind for kind, _ in block) for block in self._sizes}
+
+    @property
+    def size(self) -> int:
+        """Numbers in all arrays."""
+        return sum(size for block in self._sizes for _, size in block)
+
     def add(self, arrays: Sequence[NDArray[Any]]) -> None:
+        self._sizes.append([(array.dtype, len(array)) for array in arrays])
         if self._file is None:
             self._blocks.append(list(arrays))
             return
-        self._blocks.append([(array.dtype, len(array)) for array in arrays])
         for one in arrays:
             self._file.write(np.ascontiguousarray(one).data)
 
@@ -401,7 +426,7 @@ class _Spool:
             yield from self._blocks
             return
         self._file.seek(0)
-        for block in self._blocks:
+        for block in self._sizes:
             yield [np.frombuffer(self._file.read(kind.itemsize * size), dtype=kind) for kind, size in block]
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from seq2see.data.columns import ALIGNMENT, OUTPUT, Question, group_references, 
 from seq2see.data.split import row_hash
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, check, evaluate
-from seq2see.evaluation.metrics import Aligned
+from seq2see.evaluation.metrics import Aligned, Measured
 from seq2see.looks import Looks, Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, planned, predict
@@ -86,11 +86,12 @@ def _looks(bundle: Bundle, rows: Sequence[Row], on_progress: OnProgress | None) 
 
 @dataclass
 class Evaluation:
-    """A report with the questions and predictions that it is about."""
+    """A report with the questions and predictions that it is about, and the rows that its metrics read."""
 
     report: Report
     questions: list[Question]
     predictions: list[Prediction]
+    measured: list[Measured] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,14 @@ def evaluate_model(
     progress: Progress | None = None,
     scoring: AbstractContextManager[object] | None = None,
     spread: Spread | None = None,
+    further: bool = True,
 ) -> Evaluation:
     """Measure a model (or an ensemble) on rows; rows with equal inputs are references of each other.
 
     most: at most so many distinct inputs (0: all); bins: of input lengths; positions: with recall by position; scoring:
     a context in which given outputs are scored (the precision of training); spread: shares the batches out between
-    processes. The perplexity of text and the alignment
-    error rate of rows with known links are always measured.
+    processes; further: measure further baselines too. The perplexity of text and the alignment error rate of rows with
+    known links are always measured.
     """
     bundle = bundles[0]
     recipe = bundle.recipe
@@ -150,11 +152,13 @@ def evaluate_model(
     scoring = nullcontext() if scoring is None else scoring
     if recipe.data.stream:
         with scoring:
-            return Evaluation(_stream_report(bundles, rows, _counter(progress, "symbols scored")), [], [])
+            stream = _score_stream(bundles, rows, _counter(progress, "symbols scored"))
+        report = evaluate(stream.names, stream.rows, baselines=bundle.baselines)
+        return Evaluation(replace(report, rows=len(rows)), [], [], [stream])
     plan = plan_evaluation(recipe, rows, names, most=most)
     questions, chosen = plan.questions, plan.chosen
     predictions: list[Prediction] = []
-    report = Report(len(chosen), {})
+    report, measured = Report(len(chosen), {}), list[Measured]()
     if plan.searched:
         options = enough_hypotheses(options if options is not None else options_of(recipe), names)
         inputs = [question.inputs for question in questions]
@@ -165,17 +169,23 @@ def evaluate_model(
 
         width = max(options.beam, options.n_best)
         predictions = _by_batches(bundle, inputs, answer, spread, factor=width, lighten=_without_looks)
-        measured = metric_rows(bundle, questions, predictions)
         of_outputs = [name for name in names if name not in (PERPLEXITY, AER)]
-        report = evaluate(of_outputs, measured, baselines=bundle.baselines, bins=bins, positions=positions)
+        outputs = Measured(of_outputs, metric_rows(bundle, questions, predictions))
+        measured.append(outputs)
+        report = evaluate(
+            of_outputs, outputs.rows, baselines=bundle.baselines, further=further, bins=bins, positions=positions
+        )
     if plan.scored:
         with scoring:
-            report = report.join(_perplexity_report(bundles, chosen, _counter(progress, "outputs scored"), spread))
+            measured.append(_score(bundles, chosen, _counter(progress, "outputs scored"), spread))
     if AER in names or plan.aligned:
-        report = report.join(_aligned_report(bundles, plan.aligned, _counter(progress, "outputs aligned"), spread))
+        measured.append(_align(bundles, plan.aligned, _counter(progress, "outputs aligned"), spread))
+    for part in measured[plan.searched :]:
+        report = report.join(evaluate(part.names, part.rows, baselines=bundle.baselines))
     ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, AER] if name in report.metrics}
     distinct = len(questions) if recipe.inputs else None
-    return Evaluation(replace(report, rows=len(chosen), inputs=distinct, metrics=ordered), questions, predictions)
+    report = replace(report, rows=len(chosen), inputs=distinct, metrics=ordered)
+    return Evaluation(report, questions, predictions, measured)
 
 
 def _by_batches(
@@ -255,6 +265,7 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
         [question.references for question in questions],
         inputs=[question.inputs[main] for question in questions] if main else None,
         unit=unit,
+        joined_inputs=[recipe.joined_texts(question.inputs) for question in questions] if main else None,
         input_unit=recipe.texts[main].tokens if main else None,
         alternatives=[
             [str(prediction.answer), *(other.text for other in prediction.alternatives)] for prediction in predictions
@@ -262,40 +273,41 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
     )
 
 
-def _perplexity_report(
+def _score(
     bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None, spread: Spread | None
-) -> Report:
-    """The perplexity of every row's output (an input may have several), and that of the unigram model."""
+) -> Measured:
+    """The probability of every row's output (an input may have several)."""
     scored = _by_batches(bundles[0], rows, lambda part: score_rows(bundles, part, on_progress=on_progress), spread)
-    return _perplexity(bundles[0], [row.symbols for row in scored], [row.log_probability for row in scored])
+    return _of_targets([row.symbols for row in scored], [row.log_probability for row in scored])
 
 
-def _aligned_report(
+def _align(
     bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None, spread: Spread | None
-) -> Report:
-    """The alignment error rate of the rows with known links."""
+) -> Measured:
+    """The alignments of the rows with known links."""
     if not rows:
         column = bundles[0].recipe.loss.alignment.column
         raise UserError(f"metric '{AER}' needs the column '{column}' of links, and the table has none")
     aligned = _by_batches(bundles[0], rows, lambda part: align(bundles, part, on_progress=on_progress), spread)
-    measured = Rows([""] * len(rows), [[""]] * len(rows), alignments=aligned)
-    return evaluate([AER], measured, baselines=bundles[0].baselines)
+    return Measured([AER], Rows([""] * len(rows), [[""]] * len(rows), alignments=aligned))
 
 
-def _stream_report(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Report:
-    """Perplexity of one contiguous text."""
+def _score_stream(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Measured:
+    """The probability of one contiguous text."""
     lines = [row[OUTPUT] for row in rows]
     total, count = score_stream(bundles, lines, on_progress=on_progress)
     field = bundles[0].fields.text_output
     known = field.vocabulary
     symbols = [symbol for line in lines for symbol in known.decode(known.encode(field.stream_symbols(line)))]
-    return replace(_perplexity(bundles[0], [symbols[:count]], [total]), rows=len(rows))
+    return _of_targets([symbols[:count]], [total])
 
 
-def _perplexity(bundle: Bundle, targets: list[list[str]], log_probabilities: list[float]) -> Report:
+def _of_targets(targets: list[list[str]], log_probabilities: list[float]) -> Measured:
+    """Rows whose outputs have a probability, which perplexity is taken of."""
     blank = [""] * len(targets)
-    rows = Rows(blank, [[""]] * len(targets), targets=targets, log_probabilities=log_probabilities)
-    return evaluate([PERPLEXITY], rows, baselines=bundle.baselines)
+    return Measured(
+        [PERPLEXITY], Rows(blank, [[""]] * len(targets), targets=targets, log_probabilities=log_probabilities)
+    )
 
 
 def predict_rows(

@@ -123,7 +123,7 @@ class Fields:
                 _as_text_field(fields[owner]).settle(others)
             else:
                 fields[owner].settle()
-        return cls._assemble(recipe, fields)
+        return cls.assemble(recipe, fields)
 
     @classmethod
     def load(cls, folder: Path, recipe: Recipe) -> Fields:
@@ -137,10 +137,11 @@ class Fields:
                 if fields[name].vocabulary != fields[owner].vocabulary:
                     raise UserError(f"{folder}: '{name}' and '{owner}' share a vocabulary, but their files differ")
                 _as_text_field(fields[name]).use(_as_text_field(fields[owner]))
-        return cls._assemble(recipe, fields)
+        return cls.assemble(recipe, fields)
 
     @classmethod
-    def _assemble(cls, recipe: Recipe, fields: dict[str, Field]) -> Fields:
+    def assemble(cls, recipe: Recipe, fields: dict[str, Field]) -> Fields:
+        """Fields of a recipe that were built one by one."""
         inputs = {name: field for name, field in fields.items() if isinstance(field, Modality) and name != OUTPUT}
         output = fields[OUTPUT]
         assert isinstance(output, Output)

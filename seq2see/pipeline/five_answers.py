@@ -13,7 +13,9 @@ from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import PROBE, Bundle, meta_network
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.fields import unbuilt_fields
+from seq2see.recipe.fitting import fitted_notes
 from seq2see.recipe.schema import Recipe, TrainingSettings
+from seq2see.settings.base import Settings
 from seq2see.symbols import Symbol
 
 
@@ -88,6 +90,7 @@ def answers_of(subject: Bundle | Recipe) -> Answers:
         network = meta_network(subject, known)
         parameters = recipe_parameters(subject, known, network)
         notes = _notes(subject, known)
+    notes += fitted_notes(recipe.fitted)
     if isinstance(recipe.decoder, SymbolSettings) and recipe.decoder.tied:
         notes = ["V of the output layer is E of the decoder (tied): counted once", *notes]
     return Answers(
@@ -169,6 +172,7 @@ def _decoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     lines = [equations.headline]
     if equations.embedding:
         lines.append(f"  {equations.embedding}")
+    lines += _block("matching", equations.matching)
     lines.append(f"start       {equations.start}")
     if equations.every:
         lines.append(f"every step  {equations.every}")
@@ -208,12 +212,20 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
         lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
+    if (distilled := recipe.loss.distillation).teachers:
+        lines.append(
+            f"distillation: (1 - w) L + w T ** 2 sum_t KL(p_t || P_t), w = {distilled.weight:g}, "
+            f"T = {distilled.temperature:g}, p the mean of {', '.join(distilled.teachers)}"
+        )
     if not recipe.output.one_step:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling
         way = "step by step" if share else network.decoder.way_of_teaching
         own = f", the model's own in a share growing to {share:.0%}" if share else ""
         lines.append(f"{forced}{own}; computed: {way}")
+    if settings.noise.any:
+        shares = ", ".join(f"{what} {share:g}" for what, share in settings.noise if share)
+        lines.append(f"noise on the symbols that are read: {shares}")
     lines.append(_minimised(recipe))
     dropped = ", ".join(f"{where} {share:g}" for where, share in _dropouts(recipe).items() if share)
     if dropped:
@@ -265,11 +277,20 @@ def _dropouts(recipe: Recipe) -> dict[str, float | None]:
         if recipe.reader_of(name) == name:
             settings = recipe.encoder_of(name)
             whose = "" if recipe.inputs[name].encoder is None else f" of {name}"
-            dropouts[f"encoder{whose}"] = getattr(settings, "dropout", None)
-            if settings.symbols is not None:
-                dropouts[f"e(x){whose}"] = settings.symbols.dropout
-    symbols = recipe.decoder.embedding.dropout if isinstance(recipe.decoder, SymbolSettings) else None
-    return dropouts | {"decoder": recipe.decoder.dropout, "e(y)": symbols}
+            dropouts |= _shares(settings, f"encoder{whose}") | _shares(settings.symbols, f"e(x){whose}")
+    symbols = recipe.decoder.embedding if isinstance(recipe.decoder, SymbolSettings) else None
+    return dropouts | _shares(recipe.decoder, "decoder") | _shares(symbols, "e(y)")
+
+
+OF_PARTS = {"recurrent_dropout": "s_{t-1} of ", "weight_drop": "U of ", "symbol_dropout": "symbols of "}
+"""What is dropped of a part by these keys."""
+
+
+def _shares(settings: Settings | None, part: str) -> dict[str, float | None]:
+    """{what: share} of all that a part drops."""
+    same = " (the same at all steps)" if getattr(settings, "variational", False) else ""
+    shares = {f"{what}{part}": getattr(settings, key, None) for key, what in OF_PARTS.items()}
+    return {f"{part}{same}": getattr(settings, "dropout", None), **shares}
 
 
 def _limits(settings: TrainingSettings) -> str:

@@ -20,10 +20,12 @@ from seq2see.modalities.base import Modality
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.fields import Row as ReadRow
+from seq2see.pipeline.language_models import SearchLanguageModel, language_model_of
 from seq2see.recipe import Recipe
+from seq2see.recipe.rules import check_language_model, check_language_model_settings
 from seq2see.search import Hypothesis, SearchOptions, Source, classify, reconstruct, search
 from seq2see.search.answers import AnswerWriter, grid_names, looks_of
-from seq2see.search.options import merged_options, plan_batches
+from seq2see.search.options import LANGUAGE_MODEL, merged_options, plan_batches
 
 Row = Mapping[str, str]
 
@@ -77,7 +79,20 @@ def options_of(recipe: Recipe, *, every: bool = False, **overrides: Any) -> Sear
         if useless:
             raise UserError(f"{', '.join(useless)}: {why_no_search(recipe)}")
         return SearchOptions(sample=True, **chosen)
-    return merged_options(recipe.search.model_dump(), overrides, inputs=bool(recipe.inputs), every=every)
+    options = merged_options(recipe.search.model_dump(), overrides, inputs=bool(recipe.inputs), every=every)
+    if any(overrides.get(name) is not None for name in LANGUAGE_MODEL):
+        _check_language_model(recipe, options)
+    return options
+
+
+def _check_language_model(recipe: Recipe, options: SearchOptions) -> None:
+    """Refuse options that the rules of recipes would refuse as settings."""
+    chosen = {name: getattr(options, name) for name in LANGUAGE_MODEL}
+    searched = recipe.search.model_copy(update=chosen | {"beam": max(options.beam, options.n_best)})
+    recipe = recipe.model_copy(update={"search": searched})
+    problems = [str(each) for each in (*check_language_model(recipe), *check_language_model_settings(recipe))]
+    if problems:
+        raise UserError("; ".join(problems))
 
 
 def ranking_options(recipe: Recipe) -> tuple[str, ...]:
@@ -128,6 +143,7 @@ def predict(
     for bundle in bundles:
         bundle.packed.refresh()
     replace_unknown = first.recipe.search.replace_unknown if replace_unknown is None else replace_unknown
+    language_model = language_model_of(first, options)
     predictions: list[Prediction | None] = [None] * len(rows)
     rows = [row if isinstance(row, ReadRow) else ReadRow(row) for row in rows]
     width = max(options.beam, options.n_best)
@@ -148,14 +164,35 @@ def predict(
         elif first.recipe.output.one_step:
             hypotheses = classify(sources, batch.rows, options.n_best, oracle=row_options.oracle, maps=maps)
         else:
-            hypotheses = search(
-                sources, batch.rows, row_options, maps=maps, packed=[bundle.packed for bundle in bundles]
+            hypotheses = _search(
+                bundles, sources, batch.rows, row_options, language_model, maps=maps, replace_unknown=replace_unknown
             )
         for number, best in zip(numbers, hypotheses, strict=True):
             predictions[number] = assemble(
                 first, rows[number], best, replace_unknown=replace_unknown, alone=len(bundles) == 1
             )
     return [prediction for prediction in predictions if prediction is not None]
+
+
+def _search(
+    bundles: Sequence[Bundle],
+    sources: Sequence[Source],
+    rows: Sequence[int],
+    options: SearchOptions,
+    language_model: SearchLanguageModel | None,
+    *,
+    maps: bool,
+    replace_unknown: bool,
+) -> list[list[Hypothesis]]:
+    """Texts; a language model that rescores ranks all that the beam has found."""
+    packed = [bundle.packed for bundle in bundles]
+    if language_model is None:
+        return search(sources, rows, options, maps=maps, packed=packed)
+    if not options.rescoring:
+        return search(sources, rows, options, maps=maps, packed=packed, language_model=language_model.own)
+    wide = replace(options, n_best=max(options.n_best, options.beam), consensus=0.0, language_model=None)
+    found = search(sources, rows, wide, maps=maps, packed=packed)
+    return language_model.rescore(found, _writer(bundles[0]), options, replaced=replace_unknown)
 
 
 def missing_input(recipe: Recipe, row: Row) -> str:

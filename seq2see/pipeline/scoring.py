@@ -21,7 +21,7 @@ from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Stream
 from seq2see.pipeline.predictor import OnProgress, check_length, chunks, options_of, predict
 from seq2see.search import SearchOptions, score_targets
-from seq2see.search.options import Weights
+from seq2see.search.options import NONE, Weights
 
 Row = Mapping[str, str]
 STREAM_CHUNK = 256
@@ -208,7 +208,14 @@ def follow(
     ids = ids if ids[-1:] == [EOS] else [*ids, EOS]
     check_length(bundles[0].recipe, len(ids), f"target: {len(ids)} tokens, <eos> counted")
     options = options_of(
-        bundles[0].recipe, beam=1, n_best=1, prefix=ids, oracle=oracle, min_length=0, max_length=len(ids)
+        bundles[0].recipe,
+        beam=1,
+        n_best=1,
+        prefix=ids,
+        oracle=oracle,
+        min_length=0,
+        max_length=len(ids),
+        language_model=NONE,
     )
     return predict(bundles, [row], options, replace_unknown=False, maps=True)[0]
 

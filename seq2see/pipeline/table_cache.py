@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -33,14 +33,14 @@ from seq2see.evaluation.baselines import from_dict
 from seq2see.files import MEBIBYTE, read_json, write_bytes
 from seq2see.locking import lock_folder
 from seq2see.pipeline.dataset import Dataset
-from seq2see.pipeline.encoded_table import store_path
+from seq2see.pipeline.encoded_table import WIDTHS, store_path
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.recipe.schema import Recipe
 from seq2see.threads import cores
 
 VERSION = 1
-MANIFEST, ROWS, WIDTHS = "manifest.json", "rows.json", "widths.npy"
+MANIFEST, ROWS = "manifest.json", "rows.json"
 MOST_BYTES = 32 << 30
 """Bytes of all entries; those that were not used for longest are removed first."""
 MOST_JSON = 256 * MEBIBYTE
@@ -119,7 +119,7 @@ class TableCache:
             "data": recipe.data.model_dump(mode="json"),
             "columns": [asdict(column) for column in columns],
             "vocabularies": vocabularies,
-            "baseline": recipe.evaluation.baseline,
+            "baseline": [recipe.evaluation.baseline, *recipe.evaluation.further_baselines, recipe.training.samples > 0],
             "mapping": mapping,
             "split": split,
             "fields": "" if fields is None else digest_fields(fields),
@@ -159,26 +159,28 @@ class TableCache:
                     shutil.rmtree(folder)
 
     def save(self, folder: Path, stored: StoredTable) -> int:
-        """Complete the entry whose ids lie in `folder`; the number of its bytes."""
+        """Complete the entry whose ids and widths lie in `folder`; the number of its bytes."""
         train = stored.train
         stored.fields.save(folder / "fields")
         stored.trained.save(folder)
-        np.save(folder / WIDTHS, train.widths, allow_pickle=False)
+        with ThreadPoolExecutor(1) as thread:
+            digest = thread.submit(lambda: train.digest)
+            checksums = self._checksums(folder)
         rows = {
             "rows": len(train),
             "left_out": train.left_out,
             "cut": train.cut,
-            "digest": train.digest,
+            "digest": digest.result(),
             "dev": [[row.line, dict(row)] for row in stored.dev],
             "baselines": [baseline.to_dict() for baseline in stored.baselines],
             "notes": stored.notes,
             "fields": digest_fields(stored.fields),
         }
         write_bytes(folder / ROWS, json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != PROCESS)
-        sizes = {path: path.stat().st_size for path in files}
+        checksums |= self._checksums(folder, ROWS)
+        sizes = {path: path.stat().st_size for path in checksums}
         manifest: dict[str, list[object]] = {
-            str(path.relative_to(folder)): [sizes[path], digest] for path, digest in _digests(files)
+            str(path.relative_to(folder)): [sizes[path], checksums[path]] for path in sorted(checksums)
         }
         write_bytes(folder / MANIFEST, json.dumps(manifest).encode())
         (folder / PROCESS).unlink(missing_ok=True)
@@ -190,6 +192,10 @@ class TableCache:
             shutil.rmtree(folder, ignore_errors=True)
         self._evict()
         return sum(sizes.values())
+
+    def _checksums(self, folder: Path, pattern: str = "*") -> dict[Path, str]:
+        paths = (path for path in folder.rglob(pattern) if path.is_file() and path.name != PROCESS)
+        return {path: digest_files([path]) for path in paths}
 
     def _evict(self) -> None:
         """Remove the entries that were not used for longest while there are too many bytes."""
@@ -250,15 +256,11 @@ class TableCache:
                     raise ValueError(f"{path} lies elsewhere")
                 if path.stat().st_size != size:
                     raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes, not {size:,}")
-            for path, digest in _digests(list(files)):
-                if digest != files[path][1]:
+            for path, (_, digest) in files.items():
+                if digest_files([path]) != digest:
                     raise ValueError(f"{path.name} has another checksum")
         except (ValueError, TypeError, AttributeError, OSError) as error:
             raise UserError(f"{self.folder}: damaged: {error}") from None
-
-
-def _digests(paths: Iterable[Path]) -> list[tuple[Path, str]]:
-    return [(path, digest_files([path])) for path in paths]
 
 
 def _used(entry: Path) -> float:

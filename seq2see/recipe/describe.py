@@ -12,8 +12,10 @@ from pydantic.fields import FieldInfo
 from seq2see.recipe.load import MOST_BYTES, MOST_CHARACTERS, MOST_DEPTH, MOST_NODES
 from seq2see.recipe.schema import Recipe
 from seq2see.settings.base import (
+    AUTO,
     LARGEST,
     MOST_LAYERS,
+    Fitted,
     NameOf,
     Settings,
     bounds,
@@ -139,6 +141,7 @@ def _key(path: str, field: FieldInfo) -> Key:
     names = next((one for one in field.metadata if isinstance(one, NameOf)), None)
     annotation = field.annotation if names is None else Annotated[field.annotation, names]
     kind = type_text(annotation) + bounds(field.metadata)
+    kind += f", or {AUTO}" if any(isinstance(mark, Fitted) for mark in field.metadata) else ""
     default = "has to be given" if field.is_required() else _default(field.get_default(call_default_factory=True))
     return Key(path, kind, default, field.description or "")
 

@@ -16,10 +16,11 @@ from yaml.constructor import ConstructorError
 from seq2see import __version__
 from seq2see.errors import UserError, nearest
 from seq2see.files import SURROGATES, read_text, shortened
+from seq2see.recipe.fitting import TableFacts, fitted_notes
 from seq2see.recipe.messages import LISTED, RecipeError, schema_problems
 from seq2see.recipe.overrides import Change, apply_overrides, expand_shorthand
 from seq2see.recipe.overrides import left_out as settings_left_out
-from seq2see.recipe.resolve import fill_implied, parsed, without_foreign_keys
+from seq2see.recipe.resolve import fill_implied, fit, parsed, without_foreign_keys
 from seq2see.recipe.rules import problems
 from seq2see.recipe.rules_attention import copying_notes
 from seq2see.recipe.schema import Recipe
@@ -30,6 +31,10 @@ KEPT = "recipe.yaml"
 FORMAT_KEY, FORMAT = "format", 2
 """The format of a model's folder, which its recipe.yaml begins with. Folders of seq2see 0.1.0 do not name theirs: it is
 format 1, which differs in nothing else."""
+
+
+LATER = ("fitted",)
+"""Keys that recipes of earlier versions do not have."""
 
 
 def shipped() -> dict[str, str]:
@@ -83,6 +88,11 @@ def load_recipe(
     return recipe
 
 
+def fit_recipe(recipe: Recipe, facts: TableFacts) -> Recipe:
+    """The recipe with what was `auto` fitted to a table."""
+    return load_recipe(fit(recipe, facts)) if "" in recipe.fitted.values() else recipe
+
+
 def left_out(source: str | Path | Mapping[str, Any] | Recipe, overrides: Iterable[str]) -> list[str]:
     """A line for each setting of a recipe that is not used because the overrides make it meaningless."""
     raw, origin = _read(source, complete=False)
@@ -92,14 +102,16 @@ def left_out(source: str | Path | Mapping[str, Any] | Recipe, overrides: Iterabl
 
 def notes(recipe: Recipe) -> list[str]:
     """What was decided for the user, or does less than it seems to, and should be said."""
+    fitted = fitted_notes(recipe.fitted)
     text = recipe.inputs and not recipe.output.one_step
     if text and recipe.attention.score == "none" and recipe.started_by and not recipe.fed_every_step:
-        return [f"attention is off: the decoder starts from the summary of {', '.join(recipe.started_by)}"]
-    return copying_notes(recipe)
+        start = ", ".join(recipe.started_by)
+        return [f"attention is off: the decoder starts from the summary of {start}", *fitted]
+    return [*copying_notes(recipe), *fitted]
 
 
 def _check_complete(raw: Mapping[str, Any], origin: str) -> None:
-    missing = [key for key in Recipe.model_fields if key not in raw]
+    missing = [key for key in Recipe.model_fields if key not in raw and key not in LATER]
     if missing:
         raise UserError(
             f"{origin}: cut short: without {', '.join(missing)}; the recipe in a model's folder has every key"

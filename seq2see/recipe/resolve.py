@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 from seq2see.decoders.base import writers_of
+from seq2see.recipe.fitting import REFERENCE, TableFacts, fitted
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
-from seq2see.settings.base import Settings, is_settings, without_none
+from seq2see.settings.base import AUTO, Fitted, Settings, is_settings, without_none
 from seq2see.settings.columns import ENCODERS, INPUTS, OUTPUTS, EncoderSettings
 
 Raw = dict[str, Any]
@@ -28,6 +29,7 @@ def parsed(raw: Raw) -> tuple[Recipe, list[Problem]]:
     raw, problems = without_foreign_keys(fill_implied(raw))
     paths = {problem.path for problem in problems}
     problems = [problem for problem in problems if not _inherited(problem.path, paths)]
+    raw = replace_auto(raw)
     recipe = Recipe.model_validate(raw)
     if not recipe.with_places and "score" not in recipe.attention.model_fields_set:
         attention = raw.get("attention", {})
@@ -163,6 +165,51 @@ def without_foreign_keys(raw: Raw, *, wrong: Collection[str] = ()) -> tuple[Raw,
                 reason = foreign.reason(path)
                 problems += [Problem(other, reason, "other-kind", no_effect=True) for other in differing]
     return raw, problems
+
+
+# --- Settings that are fitted to the table
+
+
+def replace_auto(raw: Raw) -> Raw:
+    """A copy in which `auto` is a number, that of a table of 10,000 rows, wherever it is allowed; `fitted` has the
+    paths, each with an empty text until a table is known.
+
+    >>> replace_auto({"encoder": {"size": "auto"}})
+    {'encoder': {'size': 176}, 'fitted': {'encoder.size': ''}}
+    """
+    raw = copy.deepcopy(raw)
+    paths: dict[str, str] = {}
+    for path, settings, values in groups(raw):
+        for key, value in values.items():
+            mark = _fitted_mark(settings, key) if value == AUTO else None
+            if mark is not None:
+                where = f"{path}.{key}" if path else key
+                values[key], paths[where] = fitted(mark.rule, REFERENCE, where), ""
+    if paths:
+        known = raw.get("fitted")
+        raw["fitted"] = {**(known if isinstance(known, dict) else {}), **paths}
+    return raw
+
+
+def _fitted_mark(settings: type[Settings], key: str) -> Fitted | None:
+    field = settings.model_fields.get(key)
+    return next((mark for mark in field.metadata if isinstance(mark, Fitted)), None) if field is not None else None
+
+
+def fit(recipe: Recipe, facts: TableFacts) -> Raw:
+    """The keys of a recipe in which what was `auto` fits a table, with the reasons. What no longer has a meaning (the
+    size of an attention that is switched off) is passed over."""
+    raw = recipe.to_dict()
+    reasons: dict[str, str] = {path: reason for path, reason in recipe.fitted.items() if reason}
+    open_paths = {path for path, reason in recipe.fitted.items() if not reason}
+    for path, settings, values in groups(raw):
+        for key in values:
+            where = f"{path}.{key}" if path else key
+            mark = _fitted_mark(settings, key) if where in open_paths else None
+            if mark is not None:
+                values[key] = fitted(mark.rule, facts, where)
+                reasons[where] = f"{values[key]}: {facts.text}"
+    return raw | {"fitted": reasons}
 
 
 # --- With types: what a recipe that is silent means

@@ -14,7 +14,16 @@ from seq2see.errors import nearest
 from seq2see.evaluation import list_names
 from seq2see.modalities.text import TextOutput
 from seq2see.recipe import rules_attention  # noqa: F401 - registers its rules
-from seq2see.recipe.schema import Recipe, allowed_baselines, allowed_metrics, also_measured, fits, measures_of, names
+from seq2see.recipe.schema import (
+    Recipe,
+    allowed_baselines,
+    allowed_metrics,
+    also_measured,
+    baseline_of,
+    fits,
+    measures_of,
+    names,
+)
 from seq2see.registry import RULES, Problem, Stage, rule
 from seq2see.settings.base import MOST_LAYERS, Settings, no_effect
 from seq2see.settings.columns import ENCODERS, EncoderSettings, TextSettings, readers_of
@@ -311,11 +320,90 @@ def check_training(recipe: Recipe) -> Iterator[Problem]:
         yield from no_effect(settings, path, ["scheduled_sampling"], growing)
 
 
+@rule("distillation")
+def check_distillation(recipe: Recipe) -> Iterator[Problem]:
+    """Teachers have probabilities of each symbol, given the true symbols before it."""
+    settings, path = recipe.loss.distillation, "loss.distillation.teachers"
+    if not settings.teachers:
+        return
+    if recipe.output.numeric:
+        yield Problem(path, f"{recipe.output.noun} has no probabilities that could be learned; allowed: none")
+    elif recipe.data.stream:
+        yield Problem(path, "a stream is read on from batch to batch, and teachers read rows; allowed: none")
+    if len(set(settings.teachers)) < len(settings.teachers):
+        yield Problem(path, "a model is named twice; each counts once in the mean")
+    if recipe.training.scheduled_sampling:
+        message = "teachers read the true symbols, not the model's own (loss.distillation.teachers); allowed: 0"
+        yield Problem("training.scheduled_sampling", message)
+
+
+@rule("distillation-settings", stage="no-effect")
+def check_distillation_settings(recipe: Recipe) -> Iterator[Problem]:
+    settings, path = recipe.loss.distillation, "loss.distillation"
+    if not settings.teachers:
+        yield from no_effect(settings, path, ["weight", "temperature"], "there are no teachers")
+    elif not settings.weight:
+        because = "loss.distillation.weight is 0"
+        yield from no_effect(settings, path, ["teachers", "temperature"], because)
+    elif settings.weight == 1:
+        because = "loss.distillation.weight is 1: the outputs themselves are not learned"
+        yield from no_effect(recipe.loss, "loss", ["label_smoothing"], because)
+
+
+@rule("noise")
+def check_noise(recipe: Recipe) -> Iterator[Problem]:
+    """Noise moves the symbols of texts; what names them by their places has to stay."""
+    if not recipe.training.noise.any:
+        return
+    if recipe.copied_from is not None:
+        yield Problem("training.noise", f"symbols of '{recipe.copied_from}' are copied (decoder.copy_from); allowed: 0")
+    if recipe.loss.alignment.column is not None:
+        yield Problem("training.noise", "links name places of the input (loss.alignment.column); allowed: 0")
+
+
+@rule("noise-settings", stage="no-effect")
+def check_noise_settings(recipe: Recipe) -> Iterator[Problem]:
+    noise, path = recipe.training.noise, "training.noise"
+    texts = [column for column in recipe.inputs.values() if column.in_a_row]
+    if not texts:
+        yield from no_effect(noise, path, type(noise).model_fields, "there is no input of kind text")
+    elif all(column.unordered for column in texts):
+        yield from no_effect(noise, path, ["swap"], "a set has no order")
+
+
 @rule("search-lengths")
 def check_lengths(recipe: Recipe) -> Iterator[Problem]:
     least, most = recipe.search.min_length, recipe.search.max_length
     if least > most:
         yield Problem("search.min_length", f"{least} is more than search.max_length {most}")
+
+
+@rule("language-model")
+def check_language_model(recipe: Recipe) -> Iterator[Problem]:
+    """A language model in search ranks outputs that answer inputs."""
+    search, key = recipe.search, "search.language_model"
+    if recipe.output.one_step or search.language_model in (None, "none"):
+        return
+    if not recipe.inputs:
+        yield Problem(key, "this is a language model itself, and its outputs answer no input; allowed: none")
+    if search.language_model_internal and recipe.copied_from is not None:
+        message = f"words that are copied come from {recipe.copied_from} alone (decoder.copy_from); allowed: 0"
+        yield Problem(f"{key}_internal", message)
+
+
+@rule("language-model-settings", stage="no-effect")
+def check_language_model_settings(recipe: Recipe) -> Iterator[Problem]:
+    search, key = recipe.search, "language_model"
+    if recipe.output.one_step:  # reported by the rule `output-settings`
+        return
+    if search.language_model in (None, "none"):
+        keys = [f"{key}_weight", f"{key}_internal", f"{key}_use"]
+        yield from no_effect(search, "search", keys, "there is no search.language_model")
+    elif search.language_model_use == "rescore":
+        whole = "outputs are rescored as whole texts (search.language_model_use rescore)"
+        yield from no_effect(search, "search", [f"{key}_internal"], whole)
+        if search.beam == 1:
+            yield from no_effect(search, "search", [f"{key}_use"], "search.beam 1 finds one output, with none to rank")
 
 
 @rule("output-settings", stage="no-effect")
@@ -351,11 +439,16 @@ def check_metrics(recipe: Recipe) -> Iterator[Problem]:
         known = ", ".join(dict.fromkeys(taken))
         message = f"'{metric}' is not among what is measured; add it to evaluation.metrics ({known})"
         yield Problem("training.metric", message)
-    baseline = recipe.evaluation.baseline
-    if baseline not in (None, "none", *allowed_baselines(recipe)):
-        known = ", ".join([*allowed_baselines(recipe), "none"])
-        message = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {known}"
+    baseline, allowed = recipe.evaluation.baseline, allowed_baselines(recipe)
+    if baseline not in (None, "none", *allowed):
+        message = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {', '.join([*allowed, 'none'])}"
         yield Problem("evaluation.baseline", message)
+    for name in recipe.evaluation.further_baselines:
+        if name not in allowed:
+            message = f"'{name}' is no trivial model of {_measured(recipe)}; allowed: {', '.join(allowed)}"
+            yield Problem("evaluation.further_baselines", message)
+        elif name in (baseline_of(recipe), "unigram") or recipe.evaluation.further_baselines.count(name) > 1:
+            yield Problem("evaluation.further_baselines", f"'{name}' is measured already")
 
 
 def _cannot(wrong: list[str], recipe: Recipe) -> str:

@@ -16,7 +16,7 @@ from seq2see.errors import nearest
 from seq2see.modalities.text import TextOutput
 from seq2see.recipe.schema import Recipe, names
 from seq2see.registry import Problem, rule
-from seq2see.settings.base import no_effect
+from seq2see.settings.base import Settings, no_effect
 
 # --- What is looked at
 
@@ -222,10 +222,11 @@ def check_consistency(recipe: Recipe) -> Iterator[Problem]:
         yield from no_effect(recipe.loss, "loss", ["consistency"], "a stream is read once, as it stands")
         return
     readers, decoder = [recipe.encoder_of(name) for name in recipe.inputs], recipe.decoder
-    shares = [decoder.dropout, *(getattr(one, "dropout", None) for one in readers)]
-    shares += [one.symbols.dropout for one in readers if one.symbols is not None]
+    parts: list[Settings | None] = [decoder, *readers, *(one.symbols for one in readers)]
     if isinstance(decoder, SymbolSettings) and not recipe.output.one_step:
-        shares.append(decoder.embedding.dropout)
+        parts.append(decoder.embedding)
+    keys = ("dropout", "recurrent_dropout", "symbol_dropout")  # weight_drop is the same for both readings
+    shares = [getattr(part, key, None) for part in parts for key in keys]
     drawn = bool(recipe.looked_at) and isinstance(recipe.attention, HardSettings)
     if not (any(shares) or drawn or decoder.own or any(one.own for one in readers)):
         yield from no_effect(recipe.loss, "loss", ["consistency"], "without dropout a row is read the same way twice")

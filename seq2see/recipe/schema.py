@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -12,9 +12,17 @@ from seq2see.attention.build import AttentionSettings
 from seq2see.data.formats import DataSettings
 from seq2see.decoders.base import DecoderSettings
 from seq2see.encoders.recurrent import RecurrentEncoderSettings
-from seq2see.evaluation import BASELINES, METRICS, baselines_for, default_metrics, metrics_for, registered_name
+from seq2see.evaluation import (
+    BASELINES,
+    METRICS,
+    baselines_for,
+    default_baseline,
+    default_metrics,
+    metrics_for,
+    registered_name,
+)
 from seq2see.modalities.text import TextOutput
-from seq2see.settings.base import Amount, Count, NameOf, Positive, Seed, Settings, Share, Weight
+from seq2see.settings.base import Amount, Count, Fitted, NameOf, Positive, Seed, Settings, Share, Temperature, Weight
 from seq2see.settings.columns import EncoderSettings, InputColumn, OutputColumn, TextSettings, View
 
 # ---------------------------------------------------------------- loss, training, use
@@ -30,6 +38,24 @@ class AlignmentSettings(Settings):
     )
     weight: Amount = Field(
         1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
+    )
+
+
+class DistillationSettings(Settings):
+    """Distillation: trained models, which stay as they are, teach this one."""
+
+    teachers: list[str] = Field(
+        [],
+        description="folders of the models that teach, with the same inputs and output symbols; of several it is the "
+        "mean of their probabilities that is learned; none: no distillation",
+    )
+    weight: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.5,
+        description="w of (1 - w) (-log P of the output) + w T ** 2 KL(teachers || model) for each symbol or label; "
+        "1: the teachers alone",
+    )
+    temperature: Temperature = Field(
+        1.0, description="T: both distributions are taken to the power 1 / T; above 1, unlikely symbols count more"
     )
 
 
@@ -57,6 +83,7 @@ class LossSettings(Settings):
         "(CTC, blanks between; columns of a grid), by a layer of its own",
     )
     alignment: AlignmentSettings = AlignmentSettings()
+    distillation: DistillationSettings = DistillationSettings()
     exploration: Amount = Field(
         0.01,
         description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
@@ -66,11 +93,25 @@ class LossSettings(Settings):
     )
 
 
+class NoiseSettings(Settings):
+    """Noise on the symbols of texts that are read while training, drawn anew for every batch; outputs stay clean."""
+
+    mask: Share = Field(0.0, description="share of the symbols that become <unk>")
+    drop: Share = Field(0.0, description="share of the symbols that are left out")
+    swap: Share = Field(0.0, description="share of the symbols that change places with the next one")
+
+    @property
+    def any(self) -> bool:
+        return bool(self.mask or self.drop or self.swap)
+
+
 class TrainingSettings(Settings):
     """How it is minimised."""
 
     optimizer: Literal["adam", "adamw", "sgd"] = Field("adam", description="the rule of an update")
-    learning_rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="the largest one of the schedule")
+    learning_rate: Annotated[float, Field(gt=0), Fitted("rate")] = Field(
+        1e-3, description="the largest one of the schedule"
+    )
     betas: tuple[Share, Share] = Field((0.9, 0.999), description="adam, adamw: decay of the two moving averages")
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="how much weights shrink at each update")
     momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="sgd: share of the last update kept")
@@ -82,20 +123,22 @@ class TrainingSettings(Settings):
         0.02, description="share of the run in which the rate rises from 0"
     )
     floor: Annotated[float, Field(ge=0, le=1)] = Field(0.02, description="share of the rate at the end of the schedule")
-    batch_tokens: Positive = Field(1500, description="symbols in a batch, padding included, inputs and output added up")
+    batch_tokens: Annotated[Positive, Fitted("batch")] = Field(
+        1500, description="symbols in a batch, padding included, inputs and output added up"
+    )
     batch_rows: Positive = Field(256, description="... but at most so many rows")
-    epochs: Count = Field(20, description="passes over the data; 0: no limit")
+    epochs: Annotated[Count, Fitted("epochs")] = Field(20, description="passes over the data; 0: no limit")
     updates: Count = Field(0, description="steps of the optimizer; 0: no limit")
     minutes: Annotated[float, Field(ge=0)] = Field(
         0.0, description="of training; 0: no limit; otherwise rules the schedule too"
     )
     patience: Count = Field(
         0,
-        description="stop after so many reports without a better one (after so many epochs, where there are fewer "
-        "reports than epochs); 0: never",
+        description="stop after so many reports in which neither the metric nor the perplexity of dev got better (or "
+        "epochs, where there are fewer reports); 0: never",
     )
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
-    report_every: Count = Field(
+    report_every: Annotated[Count, Fitted("reports")] = Field(
         0,
         description="updates between reports; 0: once per epoch, or after several where a report would take more than "
         "a twentieth of the time (by its rows beside those of train), and at the latest after 2,000 updates",
@@ -106,7 +149,7 @@ class TrainingSettings(Settings):
         description="longest time between checkpoints (longer if writing one takes over 2 % of it); 0: no limit",
     )
     average: Positive = Field(1, description="the weights of the best so many checkpoints are averaged at the end")
-    ema: Annotated[float, Field(ge=0, lt=1)] = Field(
+    ema: Annotated[float, Field(ge=0, lt=1), Fitted("ema")] = Field(
         0.0,
         description="decay of an exponential moving average of the weights, such as 0.99, which reports measure and "
         "the model keeps; 0: the weights themselves",
@@ -114,6 +157,7 @@ class TrainingSettings(Settings):
     scheduled_sampling: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the model's own tokens at the end of training, growing from 0"
     )
+    noise: NoiseSettings = NoiseSettings()
     bptt: Positive = Field(128, description="streams: symbols between two updates")
     lanes: Positive = Field(32, description="streams: contiguous pieces read side by side")
     dev_rows: Count = Field(1000, description="rows decoded for each report's metrics; 0: all")
@@ -160,6 +204,24 @@ class SearchSettings(Settings):
         description="above 0: of the beam's outputs the one most like the others (phrases of up to 4 symbols), each of "
         "which counts by P ** (1 / consensus); 0: the one of the highest score",
     )
+    language_model: str | None = Field(
+        None,
+        description="folder of a trained language model, or file of n-grams in ARPA format (also .gz), that ranks "
+        "outputs beside the model; not given, or none: no language model",
+    )
+    language_model_weight: Annotated[float, Field(gt=0, le=10)] = Field(
+        0.3, description="w in log P(y | x) + w log P_LM(y) - u log P_ILM(y)"
+    )
+    language_model_internal: Annotated[float, Field(ge=0, le=10)] = Field(
+        0.0,
+        description="u, the weight of the decoder's internal language model, which is taken off: the same decoder over "
+        "a memory of zeros; 0: it stays",
+    )
+    language_model_use: Literal["fusion", "rescore"] = Field(
+        "fusion",
+        description="at every step of the search, which needs a language model over the output's own symbols (fusion), "
+        "or on the outputs that the beam has found, as texts (rescore)",
+    )
 
 
 class EvaluationSettings(Settings):
@@ -168,6 +230,11 @@ class EvaluationSettings(Settings):
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
     baseline: Annotated[str, NameOf(BASELINES, ("none",))] | None = Field(
         None, description="the trivial model printed beside the metrics"
+    )
+    further_baselines: list[Annotated[str, NameOf(BASELINES)]] = Field(
+        [],
+        description="further trivial models, measured by `evaluate`; nearest keeps up to 5,000 rows of training in the "
+        "model's folder, with training.samples 0 none",
     )
 
 
@@ -186,6 +253,10 @@ class Recipe(Settings):
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
+    fitted: dict[str, str] = Field(
+        {},
+        description="written by a run: the settings that were `auto`, each with the value it got and the table's size",
+    )
 
     def to_dict(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
@@ -268,6 +339,10 @@ class Recipe(Settings):
     def texts(self) -> dict[str, TextSettings]:
         """The inputs that are made of symbols."""
         return {name: column for name, column in self.inputs.items() if isinstance(column, TextSettings)}
+
+    def joined_texts(self, row: Mapping[str, str]) -> str:
+        """All text inputs of a row, one below the other."""
+        return "\n".join(row[name] for name in self.texts)
 
     @property
     def looked_at(self) -> list[str]:
@@ -414,6 +489,13 @@ def allowed_baselines(recipe: Recipe) -> list[str]:
     output = recipe.output
     return baselines_for(
         output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts), continued=output.continues
+    )
+
+
+def baseline_of(recipe: Recipe) -> str:
+    """The baseline that the recipe names, or the default of its output; none where it wants none."""
+    return recipe.evaluation.baseline or default_baseline(
+        recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
     )
 
 

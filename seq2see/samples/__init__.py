@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from seq2see.errors import UserError
 from seq2see.files import unwritable
@@ -19,22 +20,23 @@ class Sample:
     """A small data set.
 
     writer: 'module:function', imported on first use; the function takes a folder, creates it, writes `train.tsv` and
-    `dev.tsv` and returns their numbers of rows.
+    `dev.tsv` and returns their numbers of rows; options: further keyword arguments that it takes.
     """
 
     writer: str
     about: str
     recipes: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
-    def write(self, folder: str | Path) -> Written:
+    def write(self, folder: str | Path, **options: Any) -> Written:
         """Write the data set into a folder, which is created if needed."""
         folder = Path(folder)
         if folder.is_file():
             raise UserError(f"{folder} is a file; give a folder")
         module, _, function = self.writer.partition(":")
-        write: Callable[[Path], Written] = getattr(import_module(f"{__name__}.{module}"), function)
+        write: Callable[..., Written] = getattr(import_module(f"{__name__}.{module}"), function)
         try:
-            return write(folder)
+            return write(folder, **options)
         except OSError as error:
             raise unwritable(folder, error) from None
 
@@ -69,5 +71,41 @@ SAMPLES = {
         "series:write_tides",
         "2,474 windows of a simulated record of water level, wind and pressure, with the next 12 hours",
         ("forecasting",),
+    ),
+    "facts": Sample(
+        "texts:write_facts",
+        "4,400 passages of three facts (mary is in the hall), each with a question (where is mary?)",
+        ("question-answering-passage",),
+        ("rows", "seed", "facts"),
+    ),
+    "people": Sample(
+        "texts:write_people",
+        "1,800 questions about 150 invented people, whose answers have to be known",
+        ("question-answering",),
+        ("seed",),
+    ),
+    "pairs": Sample(
+        "texts:write_pairs",
+        "6,600 pairs of sentences, and whether one follows from the other",
+        ("entailment", "entailment-generation"),
+        ("rows", "seed"),
+    ),
+    "sentences": Sample(
+        "texts:write_sentences",
+        "6,400 sentences of 4 to 25 words",
+        ("sequence-autoencoder",),
+        ("rows", "seed"),
+    ),
+    "reports": Sample(
+        "texts:write_reports",
+        "3,300 reports of a match, with titles that no sentence of theirs gives away",
+        ("summarisation-hierarchical", "summarisation"),
+        ("rows", "seed"),
+    ),
+    "sets": Sample(
+        "texts:write_sets",
+        "6,400 sets of 2 to 10 numbers, and the same numbers in order",
+        ("set-to-sequence",),
+        ("rows", "seed"),
     ),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from seq2see.data.vocabulary import SOS, SPECIALS, UNK, Vocabulary
+from seq2see.data.vocabulary import EOS, SOS, SPECIALS, UNK, Vocabulary
 from seq2see.looks import Alternative, Layout, Looks, Token
 from seq2see.search.hypotheses import Hypothesis
 
@@ -31,17 +31,20 @@ class AnswerWriter:
     hard: bool = False
     reason: str = ""
 
+    def symbols(self, hypothesis: Hypothesis, *, replace_unknown: bool = False) -> list[str]:
+        """The symbols of a hypothesis, without `<eos>`."""
+        symbols = self.vocabulary.decode(hypothesis.ids, hypothesis.words)
+        if replace_unknown and UNK in hypothesis.ids:
+            self._put_in(symbols, hypothesis, looks_of(hypothesis, symbols, self.looked_at, self.reason))
+        return [symbol for symbol, i in zip(symbols, hypothesis.ids, strict=True) if i != EOS]
+
     def alternative(self, hypothesis: Hypothesis, *, replace_unknown: bool = False, alone: bool = True) -> Alternative:
         """A hypothesis with its text, tokens and looks. replace_unknown: `<unk>` becomes the input's symbol that was
         most looked at; alone: it is of one model, not of an ensemble."""
         symbols = self.vocabulary.decode(hypothesis.ids, hypothesis.words)
         looks = looks_of(hypothesis, symbols, self.looked_at, self.reason)
-        if replace_unknown and looks.maps and looks.name in looks.inputs and looks.name not in looks.rows:
-            where = looks.weights
-            for t, i in enumerate(hypothesis.ids):
-                if i == UNK and where.shape[1]:
-                    symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
-            looks.outputs = symbols
+        if replace_unknown:
+            self._put_in(symbols, hypothesis, looks)
         if alone and self.hard:
             looks.chosen = self._chosen(looks)
         names = iter(self.vocabulary.decode([i for step in hypothesis.likeliest for i in step], hypothesis.words))
@@ -52,6 +55,16 @@ class AnswerWriter:
         looks.probabilities = [token.probability for token in tokens]
         text = self.text_of(symbols, hypothesis.ids)
         return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)
+
+    def _put_in(self, symbols: list[str], hypothesis: Hypothesis, looks: Looks) -> None:
+        """Replace unknown symbols by those of the input that were most looked at, in place."""
+        if not looks.maps or looks.name not in looks.inputs or looks.name in looks.rows:
+            return
+        where = looks.weights
+        for t, i in enumerate(hypothesis.ids):
+            if i == UNK and where.shape[1]:
+                symbols[t] = looks.inputs[looks.name][int(np.argmax(where[t]))]
+        looks.outputs = symbols
 
     def _chosen(self, looks: Looks) -> dict[str, list[int]]:
         """The place that hard attention chose at each step, the likeliest; none with several heads, which choose

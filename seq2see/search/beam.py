@@ -12,6 +12,7 @@ from numpy import ndarray
 from seq2see.data.vocabulary import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Coverage, Endings, History, best_attainable, normalised
+from seq2see.search.language_model import Fusion
 from seq2see.search.options import SearchOptions
 from seq2see.search.stepper import Stepper, step_top
 from seq2see.search.top import Likeliest, likeliest, pick
@@ -59,7 +60,7 @@ def finished(
 ) -> Bool[ndarray, " inputs"]:
     """Whether the search for each input can stop.
 
-    live: the log-probability of the likeliest live hypothesis, of `length` symbols, -inf where none is left; kept: the
+    live: the total of the best live hypothesis, of `length` symbols, -inf where none is left; kept: the
     scores of the n-best list, best first, -inf where it is not full; count: how many outputs have ended.
     """
     hopeless = kept[:, -1] >= best_attainable(live, options)
@@ -72,7 +73,8 @@ class Continuations:
     """The likeliest continuations of each input, twice as many as slots, best first.
 
     symbols, parents, log_probs: (inputs, candidates), the symbol of each, the slot it continues, log P of the symbol;
-    totals: (inputs, candidates), the log-probability of the hypothesis with it;
+    added: (inputs, candidates), by language models, if there are any;
+    totals: (inputs, candidates), the log-probability of the hypothesis with it, and all that was added;
     likeliest: the likeliest symbols of each slot, forbidden ones included; looks: of each slot.
     """
 
@@ -82,6 +84,7 @@ class Continuations:
     totals: Float[ndarray, "inputs candidates"]
     likeliest: Likeliest
     looks: dict[str, ndarray]
+    added: Float[ndarray, "inputs candidates"] | None = None
 
 
 def continuations(
@@ -94,31 +97,44 @@ def continuations(
     inputs: Int[ndarray, " inputs"],
     runners_up: int,
     forced: Mapping[str, ndarray] | None,
+    fusion: Fusion,
 ) -> Continuations:
-    """One step; live: the log-probability of each hypothesis; forced: attention weights of the caller."""
-    slots = live.shape[1]
-    if allowed.forced(step, inputs) is None:
+    """One step; live: the total of each hypothesis; forced: attention weights of the caller."""
+    slots, added = live.shape[1], None
+    if not fusion and allowed.forced(step, inputs) is None:
         never = allowed.never(step)
         each, looks = step_top(stepper, tokens, max(2 * slots, runners_up) + len(never), forced)
         ids, log_probs, free = each.ids, each.log_probs, each.without(never).reshape(*live.shape, -1)
     else:
         log_probs, looks = stepper.step(tokens, forced)
         each, ids = likeliest(log_probs, runners_up), np.broadcast_to(np.arange(log_probs.shape[1]), log_probs.shape)
-        free = allowed.forbid(log_probs.reshape(*live.shape, -1).copy(), step, inputs)
+        scores = log_probs.copy()
+        if fusion:
+            added = fusion.step(tokens)
+            scores += added
+        free = allowed.forbid(scores.reshape(*live.shape, -1), step, inputs)
     best = likeliest((live[..., None] + free).reshape(len(live), -1), 2 * slots)
     symbols, own = (pick(part.reshape(len(live), -1), best.ids) for part in (ids, log_probs))
-    return Continuations(symbols, best.ids // ids.shape[1], own, best.log_probs, each.first(runners_up), looks)
+    more = None if added is None else pick(added.reshape(len(live), -1), best.ids)
+    return Continuations(symbols, best.ids // ids.shape[1], own, best.log_probs, each.first(runners_up), looks, more)
 
 
 def beam_search(
-    stepper: Stepper, history: History, options: SearchOptions, *, allowed: Constraints, oracle: Oracle
+    stepper: Stepper,
+    history: History,
+    options: SearchOptions,
+    *,
+    allowed: Constraints,
+    oracle: Oracle,
+    fusion: Fusion | None = None,
 ) -> Endings:
     """The endings of the n best outputs of each input; unfinished ones only where max_length left too few others.
 
     Of 2 * beam candidates at most half end (one `<eos>` for each hypothesis): those among the first `beam` have
     finished, and the first `beam` of the others continue. Live hypotheses all have the same length, so they are
-    compared by log-probability; scores are for outputs of different lengths.
+    compared by log-probability (with what language models add); scores are for outputs of different lengths.
     """
+    fusion = fusion if fusion is not None else Fusion()
     width = options.beam
     inputs = np.arange(history.rows)
     live: Float[ndarray, "inputs slots"] = np.full((history.rows, width), -np.inf, dtype=np.float32)
@@ -128,6 +144,7 @@ def beam_search(
     done, cut = (BestOutputs(history.rows, best=options.kept) for _ in range(2))
     coverage = Coverage(stepper.places, options)
     stepper.begin(width)
+    fusion.begin(width)
     for step in range(options.max_length):
         found = continuations(
             stepper,
@@ -138,6 +155,7 @@ def beam_search(
             inputs=inputs,
             runners_up=history.runners_up,
             forced=oracle.at(step, inputs, width=width),
+            fusion=fusion,
         )
         symbols, values, parents = found.symbols, found.totals, found.parents
         penalty = coverage.look(found.looks, inputs)
@@ -158,6 +176,7 @@ def beam_search(
             log_probs=found.log_probs,
             likeliest=found.likeliest,
             looks=found.looks,
+            added=found.added,
         )
 
         if step == options.max_length - 1:
@@ -166,8 +185,10 @@ def beam_search(
         if not going.any():
             break
         rows = np.arange(len(inputs))[:, None] * width + pick(parents, carried)
-        stepper.select(rows[going].reshape(-1), np.flatnonzero(going))
-        coverage.select(rows[going].reshape(-1))
+        kept = rows[going].reshape(-1)
+        stepper.select(kept, np.flatnonzero(going))
+        fusion.select(kept, np.flatnonzero(going))
+        coverage.select(kept)
         tokens = pick(symbols, carried)[going].reshape(-1)
         inputs, live, count = inputs[going], live[going], count[going]
     return Endings.joined([done.endings(finished=True), cut.endings(finished=False)])

@@ -11,6 +11,7 @@ from numpy import ndarray
 from seq2see.data.vocabulary import EOS, SOS
 from seq2see.search.constraints import Constraints, Oracle
 from seq2see.search.hypotheses import Endings, History
+from seq2see.search.language_model import Fusion
 from seq2see.search.stepper import Stepper, step_top
 from seq2see.search.top import likeliest, pick
 
@@ -27,20 +28,23 @@ def search_greedily(
     oracle: Oracle,
     width: int,
     max_length: int,
+    fusion: Fusion | None = None,
 ) -> Endings:
     """The endings of `width` outputs for each input; an input leaves the batch when all its outputs have ended.
 
     choose: None takes the likeliest symbol.
     """
+    fusion = fusion if fusion is not None else Fusion()
     chosen: Int[ndarray, "inputs width"]
     inputs, slots = np.arange(history.rows), np.arange(width)
     ends = np.full((history.rows, width), max_length)
     tokens = np.full(history.rows * width, SOS)
     every = np.tile(slots, (history.rows, 1))
     stepper.begin(width)
+    fusion.begin(width)
     for step in range(max_length):
-        forced = oracle.at(step, inputs, width=width)
-        if choose is None and allowed.forced(step, inputs) is None:
+        forced, added = oracle.at(step, inputs, width=width), None
+        if choose is None and not fusion and allowed.forced(step, inputs) is None:
             never = allowed.never(step)
             best, looks = step_top(stepper, tokens, max(history.runners_up, 1) + len(never), forced)
             at = best.without(never).argmax(1)[:, None]
@@ -48,8 +52,13 @@ def search_greedily(
         else:
             raw, looks = stepper.step(tokens, forced)
             best, log_probs = likeliest(raw, history.runners_up), raw.reshape(len(inputs), width, -1)
-            rest = allowed.forbid(log_probs.copy(), step, inputs)
+            scores = log_probs.copy()
+            if fusion:
+                added = fusion.step(tokens).reshape(scores.shape)
+                scores += added
+            rest = allowed.forbid(scores, step, inputs)
             chosen = rest.argmax(-1) if choose is None else choose(rest, step, inputs)
+            added = None if added is None else np.take_along_axis(added, chosen[..., None], 2)[..., 0]
             values = np.take_along_axis(log_probs, chosen[..., None], 2)[..., 0]
         parents = every[: len(inputs)]
         history.add(
@@ -60,6 +69,7 @@ def search_greedily(
             log_probs=values,
             likeliest=best.first(history.runners_up),
             looks=looks,
+            added=added,
         )
         tokens = chosen.reshape(-1)
         ended = chosen == EOS
@@ -72,7 +82,9 @@ def search_greedily(
         if not going.all():
             tokens = chosen[going].reshape(-1)
             kept = np.flatnonzero(going)
-            stepper.select((kept[:, None] * width + slots).reshape(-1), kept)
+            rows = (kept[:, None] * width + slots).reshape(-1)
+            stepper.select(rows, kept)
+            fusion.select(rows, kept)
             inputs = inputs[going]
     finished = ends < max_length
     rows = np.broadcast_to(np.arange(history.rows)[:, None], ends.shape)

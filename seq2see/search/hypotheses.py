@@ -36,6 +36,7 @@ class Hypothesis:
 
     ids: its symbols, the last one `<eos>` where it is finished (or the one label);
     log_probs: log P(y_t | y_<t, x) of each id; log_probability: their sum; score: what the search ranked by;
+    added: what language models add to the log-probability in the score;
     likeliest, shares: the likeliest symbols of each step with their probabilities, best first, a row for each id;
     looks: {input name: (steps, places)}, a row for each id, a column for each real place;
     maps: the looks of each head, if asked for: (heads, steps, places) by input name, and those of the layers below the
@@ -53,6 +54,7 @@ class Hypothesis:
     log_probability: float
     score: float
     finished: bool
+    added: float = 0.0
     likeliest: list[list[int]] = field(default_factory=list)
     shares: list[list[float]] = field(default_factory=list)
     looks: dict[str, NDArray[np.float32]] = field(default_factory=dict)
@@ -112,6 +114,7 @@ class SearchStep:
 
     Candidates are the continuations that were considered, slots the hypotheses before and after the step:
     tokens, log_probs: (inputs, candidates); parents: (inputs, candidates), the slot that each continues;
+    added: (inputs, candidates), what language models add to the log-probability, if there are any;
     carried: (inputs, slots), the candidate that each slot continues with;
     runners_up, chances: (inputs, slots, likeliest), ids and log-probabilities;
     looks: {name: (inputs, slots, places)}, with heads (inputs, slots, heads, places); in self-attention there is one
@@ -127,6 +130,7 @@ class SearchStep:
     chances: Float[ndarray, "inputs slots likeliest"]
     looks: dict[str, ndarray]
     position: Int[ndarray, " batch"]
+    added: Float[ndarray, "inputs candidates"] | None = None
 
 
 @dataclass
@@ -152,12 +156,13 @@ class Endings:
 class Paths:
     """Outputs with all that is known of their steps, zeros after their ends.
 
-    tokens, log_probs: (outputs, steps); runners_up, chances: (outputs, steps, likeliest);
+    tokens, log_probs, added: (outputs, steps); runners_up, chances: (outputs, steps, likeliest);
     looks: {name: (outputs, steps, places)}, with heads (outputs, steps, heads, places).
     """
 
     tokens: Int[ndarray, "outputs steps"]
     log_probs: Float[ndarray, "outputs steps"]
+    added: Float[ndarray, "outputs steps"]
     runners_up: Int[ndarray, "outputs steps likeliest"]
     chances: Float[ndarray, "outputs steps likeliest"]
     looks: dict[str, Float[ndarray, "outputs steps *heads _"]] = field(default_factory=dict)
@@ -181,15 +186,16 @@ class History:
         log_probs: Float[ndarray, "inputs candidates"],
         likeliest: Likeliest,
         looks: dict[str, Float[ndarray, "rows *heads _"]],
+        added: Float[ndarray, "inputs candidates"] | None = None,
     ) -> None:
         """Add a step; inputs: the numbers of those still searched; log_probs: the model's own of the tokens;
-        likeliest: the `runners_up` likeliest symbols of each slot."""
+        likeliest: the `runners_up` likeliest symbols of each slot; added: by language models."""
         count, slots = carried.shape
         position = np.zeros(self.rows, dtype=np.int64)
         position[inputs] = np.arange(count)
         ids, chances = (part.reshape(count, slots, -1) for part in (likeliest.ids, likeliest.log_probs))
         maps = {name: weights.reshape(count, slots, *weights.shape[1:]) for name, weights in looks.items()}
-        self.steps.append(SearchStep(tokens, log_probs, parents, carried, ids, chances, maps, position))
+        self.steps.append(SearchStep(tokens, log_probs, parents, carried, ids, chances, maps, position, added))
 
     def backtrack(self, endings: Endings) -> Paths:
         """Follow the back-pointers of all outputs together, from the last step to the first."""
@@ -198,6 +204,7 @@ class History:
         paths = Paths(
             np.zeros((outputs, length), dtype=np.int64),
             np.zeros((outputs, length), dtype=first.log_probs.dtype),
+            np.zeros((outputs, length), dtype=np.float64),
             np.zeros((outputs, length, first.runners_up.shape[-1]), dtype=np.int64),
             np.zeros((outputs, length, first.chances.shape[-1]), dtype=first.chances.dtype),
             {
@@ -213,6 +220,8 @@ class History:
             slots = record.parents[at, candidates[there]]
             paths.tokens[there, step] = record.tokens[at, candidates[there]]
             paths.log_probs[there, step] = record.log_probs[at, candidates[there]]
+            if record.added is not None:
+                paths.added[there, step] = record.added[at, candidates[there]]
             paths.runners_up[there, step] = record.runners_up[at, slots]
             paths.chances[there, step] = record.chances[at, slots]
             for name, look in record.looks.items():
@@ -239,8 +248,11 @@ def normalised(log_probability: Number, length: int, options: SearchOptions) -> 
 def best_attainable(log_probability: ndarray, options: SearchOptions) -> ndarray:
     """The highest score of any continuation: all further symbols have probability 1, up to the maximum length.
 
-    The coverage penalty is at most 0, so it cannot raise a score above this.
+    The coverage penalty is at most 0, so it cannot raise a score above this; what the internal language model takes off
+    may raise it without a limit.
     """
+    if options.language_model_internal:
+        return np.full_like(log_probability, np.inf)
     return normalised(log_probability, options.max_length, options)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.decoders import Ready, SoftmaxHead, State
+from seq2see.decoders import CopyHead, Ready, SoftmaxHead, State
 from seq2see.decoders.fused_step import FusedSteps, fused_steps
 from seq2see.decoders.top_symbols import top_symbols
 from seq2see.errors import UserError
@@ -25,6 +26,7 @@ from seq2see.model import EncoderDecoder
 from seq2see.packed_weights import PackedWeights
 from seq2see.search.ctc_prefix import CtcPrefixScorer
 from seq2see.search.hypotheses import EncoderLook, Hypothesis, JointPlaces, self_attention_name
+from seq2see.search.language_model import Fusion, NextSymbols, OutputLanguageModel
 from seq2see.search.options import SearchOptions
 from seq2see.search.run import run_search
 from seq2see.search.stepper import LEAST, CopyVocabulary
@@ -67,10 +69,30 @@ class ModelStepper:
         self.places = joint_places(self._ready)
         self.inner = encoder_looks(self._ready)
         self._device = self._models[0].head.device
-        self._fused = None
-        if not maps and not ctc and len(sources) == 1:
-            model, ready = self._models[0], self._ready[0]
-            self._fused = fused_steps(model.decoder, model.head, ready, weights[0])
+        self._packed = weights
+        self._fused = None if maps or ctc else self._fuse()
+
+    def _fuse(self) -> FusedSteps | None:
+        """The faster steps of a single model, where it has them."""
+        if len(self._models) > 1:
+            return None
+        return fused_steps(self._models[0].decoder, self._models[0].head, self._ready[0], self._packed[0])
+
+    def internal(self) -> ModelStepper:
+        """The internal language model: the same decoders, whose memories are all zeros (zero-out, Meng et al. 2021).
+
+        To be made before the search begins.
+        """
+        if any(isinstance(model.head, CopyHead) for model in self._models):
+            raise UserError("language_model_internal: words that are copied come from the input alone; allowed: 0")
+        other = copy(self)
+        other._ready = [
+            model.decoder.prepare(_zeroed(ready.memory)).with_packed(packed)
+            for model, ready, packed in zip(self._models, self._ready, self._packed, strict=True)
+        ]
+        other._share, other._apart = 0.0, False
+        other._fused = other._fuse()
+        return other
 
     def begin(self, width: int) -> None:
         """Start with `width` empty hypotheses for each input."""
@@ -150,7 +172,7 @@ class ModelStepper:
                 looks.append(apart)
             else:
                 looks.append({name: look.dense() for name, look in step.looks.items()})
-        joint = _checked(_mean_probability(log_probs))
+        joint = _checked(mean_probability(log_probs))
         seen = {name: _array(weights) for name, weights in mean_looks(looks).items()}
         return self.writable.cut(_array(joint), self._inputs), seen
 
@@ -222,6 +244,17 @@ def _array(tensor: Tensor) -> ndarray:
     return array
 
 
+def _zeroed(memory: Memory) -> Memory:
+    """A memory of the same places, in which nothing is."""
+    summaries = {name: torch.zeros_like(summary) for name, summary in memory.summaries.items()}
+    return replace(memory, places={name: _empty(each) for name, each in memory.places.items()}, summaries=summaries)
+
+
+def _empty(places: Places) -> Places:
+    inside = None if places.inside is None else _empty(places.inside)
+    return replace(places, states=torch.zeros_like(places.states), inside=inside)
+
+
 def _copy_vocabulary(models: Sequence[EncoderDecoder], readies: Sequence[Ready]) -> CopyVocabulary:
     """That of an ensemble: what one model can copy, all can."""
     vocabulary = _one_vocabulary(models)
@@ -241,7 +274,8 @@ def _one_vocabulary(models: Sequence[EncoderDecoder]) -> int:
     return sizes[0]
 
 
-def _mean_probability(log_probs: list[Tensor]) -> Tensor:
+def mean_probability(log_probs: list[Tensor]) -> Tensor:
+    """The log of an ensemble's mean probability."""
     if len(log_probs) == 1:
         return log_probs[0]
     return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
@@ -269,22 +303,37 @@ def search(
     device: torch.device | str | None = None,
     maps: bool = False,
     packed: Sequence[PackedWeights] | None = None,
+    language_model: OutputLanguageModel | None = None,
 ) -> list[list[Hypothesis]]:
     """For each input its hypotheses, best first, at most n_best of them (`run_search`).
 
     sources: one model with its inputs, or several that form an ensemble over one output vocabulary;
     device: where the models are, if the inputs are still elsewhere;
     maps: also tell heads and layers apart (of a single model);
-    packed: the models' weights, packed for many searches.
+    packed: the models' weights, packed for many searches;
+    language_model: has a say at every step, with the weights of the options (shallow fusion).
     """
     options = options if options is not None else SearchOptions()
     if any(model.decoder.one_step for model, _ in sources):
         raise UserError("this model gives labels or numbers, which are classified or reconstructed, not searched for")
+    if options.language_model is not None and language_model is None:
+        raise UserError(f"language_model: {options.language_model} has to be loaded first, as `Model.predict` does")
     if not rows:
         return []
     with evaluating([model for model, _ in sources]):
         stepper = ModelStepper(move_inputs(sources, device), len(rows), maps=maps, ctc=options.ctc, packed=packed)
-        return run_search(stepper, rows, options)
+        return run_search(stepper, rows, options, _fusion(stepper, language_model, options))
+
+
+def _fusion(stepper: ModelStepper, language_model: OutputLanguageModel | None, options: SearchOptions) -> Fusion:
+    if language_model is None:
+        return Fusion()
+    parts: list[tuple[float, NextSymbols]] = [
+        (float(options.language_model_weight), language_model.over_output(stepper.writable))
+    ]
+    if options.language_model_internal:
+        parts.append((-float(options.language_model_internal), stepper.internal()))
+    return Fusion(parts)
 
 
 def move_inputs(sources: Sequence[Source], device: torch.device | str | None) -> list[Source]:
@@ -352,11 +401,12 @@ def _encoder_look(name: str, maps: EncoderMap, memory: Memory, row: int) -> Enco
     """The real rows and places of a map.
 
     Its rows are the places it is named after (`document`, of a map `document.words` or `document.self-1`), its columns
-    the further places of the map's own name, or the same places.
+    the further places of the map's own name, those of another input (`premise.hypothesis`), or the same places.
     """
     weights = maps.weights[row][..., maps.rows[row], :][..., maps.places[row]].float().cpu().numpy()
-    asking = memory.places[name.rpartition(".")[0]]
-    over = memory.places.get(name, asking)
+    own, _, part = name.rpartition(".")
+    asking = memory.places[own]
+    over = memory.places.get(name, memory.places.get(part, asking))
     parent = None if over.parent is None else _array(over.parent)
     layout = JointPlaces(_array(over.mask), _array(over.mask.any(-1)), maps.layout, parent=parent).layout_of(row)
     return EncoderLook(weights, layout, _tokens(over, row), _tokens(asking, row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,13 @@ Weights = Mapping[int, Mapping[str, Sequence[Real] | NDArray[Any]]]
 
 COLDEST, HOTTEST = 0.001, 1000
 """The range of the temperature: beyond it the likeliest symbol is drawn, or any, and soon numbers overflow."""
-STRONGEST = {"length_penalty": 10, "coverage_penalty": 1000, "consensus": 100}
-"""The largest values: beyond them a score is all length or all coverage, and all outputs count alike."""
+STRONGEST = {"length_penalty": 10, "coverage_penalty": 1000, "consensus": 100, "language_model": 10}
+"""The largest values: beyond them a score is all length, coverage or language model, and all outputs count alike."""
+LANGUAGE_MODEL = ("language_model", "language_model_weight", "language_model_internal", "language_model_use")
+"""The options of a language model beside the searched one."""
+
+
+NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,9 @@ class SearchOptions:
     patience: an input's beam ends once beam * patience outputs have finished (math.inf: see `beam.finished`);
     avoid_unknown: `<unk>` is not generated; ctc: the share of the CTC prefix score (see `ctc_prefix.py`);
     consensus: above 0, the beam's outputs are ranked by how similar they are to each other (see `run.by_agreement`);
+    language_model: path of one that the pipeline loads; language_model_weight, language_model_internal: w and u in
+    score = (log P(y | x) + w log P_LM(y) - u log P_ILM(y)) / length ** length_penalty (see `language_model.py`);
+    language_model_use: fusion at every step, or rescoring of the outputs that were found (rescore);
     max_length: at most so many tokens, `<eos>` counted; min_length: at least so many before `<eos>`;
     temperature, top_k, top_p: shape what is drawn (in this order), never the probabilities that are reported;
     prefix: ids every output begins with, or a list of them per input; ending in `<eos>` it is the whole output;
@@ -48,6 +57,10 @@ class SearchOptions:
     avoid_unknown: bool = False
     ctc: Real = 0.0
     consensus: Real = 0.0
+    language_model: str | None = None
+    language_model_weight: Real = 0.3
+    language_model_internal: Real = 0.0
+    language_model_use: str = "fusion"
     sample: bool = False
     temperature: Real = 1.0
     top_k: int = 0
@@ -58,7 +71,8 @@ class SearchOptions:
     runners_up: int = 5
 
     def __post_init__(self) -> None:
-        problems = [problem for problem in (*self._lengths(), *self._beams(), *self._samples()) if problem]
+        checked = (*self._lengths(), *self._beams(), *self._samples(), *self._language_models())
+        problems = [problem for problem in checked if problem]
         if problems:
             raise UserError("; ".join(problems))
 
@@ -74,6 +88,11 @@ class SearchOptions:
         >>> SearchOptions(length_penalty=0.6).ranking
         'score = log-probability / length ** 0.6, the highest first'
         """
+        total = "log-probability"
+        if self.language_model is not None:
+            total += f" + {self.language_model_weight:g} * language model"
+            internal = self.language_model_internal
+            total = f"({total}{f' - {internal:g} * internal language model' if internal else ''})"
         power = "" if self.length_penalty == 1 else f" ** {self.length_penalty:g}"
         length = "" if self.length_penalty == 0 else f" / length{power}"
         coverage = f" + {self.coverage_penalty:g} * coverage" if self.coverage_penalty else ""
@@ -81,7 +100,12 @@ class SearchOptions:
             order = f"in the order of consensus (search.consensus {self.consensus:g}): scores need not fall"
         else:
             order = "the highest first"
-        return f"score = log-probability{length}{coverage}, {order}"
+        return f"score = {total}{length}{coverage}, {order}"
+
+    @property
+    def rescoring(self) -> bool:
+        """Whether outputs are found without the language model, and ranked with it afterwards."""
+        return self.language_model is not None and self.language_model_use == "rescore"
 
     @property
     def kept(self) -> int:
@@ -115,6 +139,17 @@ class SearchOptions:
             f"patience {self.patience} needs a beam wider than 1" if self.patience > 1 and self.beam == 1 else "",
         ]
 
+    def _language_models(self) -> list[str]:
+        weight, internal, most = self.language_model_weight, self.language_model_internal, STRONGEST["language_model"]
+        uses = ("fusion", "rescore")
+        return [
+            "" if 0 < weight <= most else f"language_model_weight must be above 0 and at most {most}, got {weight}",
+            _between(0, most, language_model_internal=internal),
+            ""
+            if self.language_model_use in uses
+            else f"language_model_use: '{self.language_model_use}'; allowed: {', '.join(uses)}",
+        ]
+
     def _samples(self) -> list[str]:
         shaped = {"temperature": (self.temperature, 1.0), "top_k": (self.top_k, 0), "top_p": (self.top_p, 1.0)}
         unused = [f"{name} {value}" for name, (value, usual) in shaped.items() if value != usual and not self.sample]
@@ -133,9 +168,18 @@ def merged_options(
     """A model's own search settings with overrides (None: the model's own).
 
     With n_best but no beam, the beam is as wide as n_best. A model without inputs (a language model) samples.
-    every: without n_best all outputs of the beam are returned, as `predict` does.
+    every: without n_best all outputs of the beam are returned, as `predict` does. A language model "none" means
+    that there is none, whatever the model's settings say.
     """
     chosen = {name: value for name, value in overrides.items() if value is not None}
+    if "language_model" in chosen:
+        chosen["language_model"] = os.fspath(chosen["language_model"])
+    if chosen.get("language_model", settings.get("language_model")) in (None, NONE):
+        useless = [name for name in LANGUAGE_MODEL[1:] if name in chosen]
+        if useless:
+            raise UserError(f"{', '.join(useless)}: no effect without a language_model")
+        chosen.pop("language_model", None)
+        settings = {name: value for name, value in settings.items() if name not in LANGUAGE_MODEL}
     if every and "n_best" not in chosen and not chosen.get("sample") and inputs:
         chosen["n_best"] = max(chosen["beam"], 1) if "beam" in chosen else settings["beam"]
     if not inputs and "beam" not in chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +25,7 @@ from seq2see.search.hypotheses import (
     coverage_penalty_of,
     normalised,
 )
+from seq2see.search.language_model import Fusion
 from seq2see.search.options import SearchOptions
 from seq2see.search.sampling import Sampler
 from seq2see.search.stepper import CopyVocabulary, Stepper
@@ -42,8 +44,8 @@ def by_agreement(hypotheses: Sequence[Hypothesis], temperature: float) -> list[H
     if not hypotheses:
         return []
     phrases = [phrases_of(hypothesis.ids) for hypothesis in hypotheses]
-    best = max(hypothesis.log_probability for hypothesis in hypotheses)
-    weights = [math.exp((hypothesis.log_probability - best) / temperature) for hypothesis in hypotheses]
+    totals = [hypothesis.log_probability + hypothesis.added for hypothesis in hypotheses]
+    weights = [math.exp((total - max(totals)) / temperature) for total in totals]
     agreement = [
         sum(weight * similarity(mine, other) for weight, other in zip(weights, phrases, strict=True))
         for mine in phrases
@@ -108,14 +110,15 @@ def build_hypotheses(
             likeliest, shares = (
                 [step[:few] for few, step in zip(there, part, strict=True)] for part in (likeliest, shares)
             )
-        total = sum(each)
+        total, added = sum(each), float(paths.added[output, :length].sum())
         hypotheses[row].append(
             Hypothesis(
                 ids=paths.tokens[output, :length].tolist(),
                 log_probs=each,
                 log_probability=total,
-                score=_score(total, length, looked, options),
+                score=_score(total + added, length, looked, options),
                 finished=finished[output],
+                added=added,
                 likeliest=likeliest,
                 shares=shares,
                 looks=looked,
@@ -136,6 +139,17 @@ def build_hypotheses(
             )
         )
     return [_best(row, options) for row in hypotheses]
+
+
+def rescored(hypotheses: Sequence[Hypothesis], added: Sequence[float], options: SearchOptions) -> list[Hypothesis]:
+    """The hypotheses of one input ranked again, and at most `n_best` of them; added: to each log-probability."""
+    return _best(
+        [
+            replace(each, added=more, score=_score(each.log_probability + more, len(each.ids), each.looks, options))
+            for each, more in zip(hypotheses, added, strict=True)
+        ],
+        options,
+    )
 
 
 def _mean_of_heads(weights: Float[ndarray, "steps *heads places"]) -> Float[ndarray, "steps places"]:
@@ -159,10 +173,13 @@ def _best(hypotheses: list[Hypothesis], options: SearchOptions) -> list[Hypothes
     return ranked[: options.n_best]
 
 
-def run_search(stepper: Stepper, rows: Sequence[int], options: SearchOptions) -> list[list[Hypothesis]]:
+def run_search(
+    stepper: Stepper, rows: Sequence[int], options: SearchOptions, fusion: Fusion | None = None
+) -> list[list[Hypothesis]]:
     """For each input its hypotheses, best first, at most n_best of them.
 
-    rows: the inputs' numbers in their data set, which (with the seed) fix what is sampled.
+    rows: the inputs' numbers in their data set, which (with the seed) fix what is sampled; fusion: language models that
+    have a say at every step. Samples are drawn from the product of all, renormalised.
     What is found for an input does not depend on the other inputs of the batch.
     """
     check_coverage(stepper.places, options)
@@ -170,7 +187,7 @@ def run_search(stepper: Stepper, rows: Sequence[int], options: SearchOptions) ->
     oracle = Oracle(options.oracle, stepper.places, rows=len(rows), max_length=options.max_length)
     history = History(len(rows), options.runners_up)
     if options.beam > 1:
-        endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle)
+        endings = beam_search(stepper, history, options, allowed=allowed, oracle=oracle, fusion=fusion)
     else:
         endings = search_greedily(
             stepper,
@@ -178,6 +195,7 @@ def run_search(stepper: Stepper, rows: Sequence[int], options: SearchOptions) ->
             Sampler(options, rows) if options.sample else None,
             allowed=allowed,
             oracle=oracle,
+            fusion=fusion,
             width=options.n_best,
             max_length=options.max_length,
         )

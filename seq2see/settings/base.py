@@ -80,6 +80,21 @@ class Parts:
         return [self.settings[word] for word in words if isinstance(word, str) and word in self.settings]
 
 
+AUTO = "auto"
+"""The value of a setting that is to be fitted to the table."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Marks a number that may be `auto`, which a rule of that name fits to the table (recipe/fitting.py)."""
+
+    rule: str
+
+
+FittedSize = Annotated[Size, Fitted("size")]
+FittedDropout = Annotated[Share, Fitted("dropout")]
+
+
 @dataclass(frozen=True)
 class NameOf:
     """Marks a text that has to be a name in a registry, which plug-ins may extend, or one of a few other words."""

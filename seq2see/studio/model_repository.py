@@ -21,8 +21,10 @@ from seq2see.files import shortened
 from seq2see.modalities.files import FileField
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, folders_of
 from seq2see.pipeline.five_answers import answers_of
-from seq2see.pipeline.predictor import why_no_looks
+from seq2see.pipeline.language_models import language_model_of
+from seq2see.pipeline.predictor import options_of, why_no_looks
 from seq2see.pipeline.weights import CHECKSUMS
+from seq2see.recipe import Recipe
 from seq2see.studio.dynamic_batching import Batcher
 from seq2see.studio.http import InvalidRequest, RequestError
 from seq2see.studio.limits import Limits
@@ -76,7 +78,7 @@ class ServedModel:
                 "heads": recipe.attention.heads,
             }
             | ({} if recipe.looked_at else {"reason": why_no_looks(recipe)}),
-            "search": recipe.search.model_dump(mode="json") if not recipe.output.one_step else {},
+            "search": _describe_search(recipe),
             "ensemble": len(self.model.bundles),
             "run": self.run is not None,
         }
@@ -104,6 +106,11 @@ class ServedModel:
             inputs[name] = {"file": Path(row[name]).name, "example": number} if settings.file else row[name]
         output = {} if self.model.recipe.output.numeric else {"output": row[OUTPUT]}
         return {"example": number, "inputs": inputs} | output
+
+
+def _describe_search(recipe: Recipe) -> Record:
+    """The search settings, without the path of a language model, which is no client's business."""
+    return {} if recipe.output.one_step else recipe.search.model_dump(mode="json", exclude={"language_model"})
 
 
 def _describe_input(name: str, settings: Any) -> Record:
@@ -298,7 +305,9 @@ def serve_model(
     files: Sequence[Path] = (),
     media: MediaDecoder,
 ) -> ServedModel:
-    """A model with a queue; folder: where its examples and its training run are."""
+    """A model with a queue; folder: where its examples and its training run are. The language model of its search is
+    loaded now, rather than with the first request."""
+    language_model_of(model.bundle, options_of(model.recipe))
     batcher = Batcher(
         model.bundles,
         rows=limits.batch_rows,

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from seq2see.data.columns import as_option
 from seq2see.data.tables import Data
+from seq2see.dropout import DROPOUTS
 from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, saved_recipe
@@ -48,9 +49,11 @@ class TrainingState:
 
     index: the next batch of the epoch; seconds: of training, over all parts of a resumed run;
     update_seconds: of these the updates alone, without reports and checkpoints;
-    best: the leading metric of the best report so far, signed so that higher is better; stale: reports since then;
+    best: the leading metric of the best report so far, signed so that higher is better; lowest: the lowest perplexity
+    on dev; stale: reports since either got better;
     seen: targets (symbols, or rows with a label) trained on; rate: the factor that `plateau` has left of the learning
-    rate; kept: the best reports whose weights are kept for averaging, as [value, update];
+    rate; learning_rate: of the latest update; kept: the best reports whose weights are kept for averaging, as
+    [value, update];
     skipped: updates without a step, as the gradient was not finite; skipped_in_a_row: the latest of them;
     objective: what the loss carries from update to update.
     """
@@ -62,10 +65,12 @@ class TrainingState:
     update_seconds: float = 0.0
     seen: int = 0
     rate: float = 1.0
+    learning_rate: float = 0.0
     loss_total: float = 0.0
     loss_count: float = 0.0
     best: float | None = None
     best_update: int = 0
+    lowest: float | None = None
     stale: int = 0
     reported: int = 0
     reported_seconds: float = 0.0
@@ -241,7 +246,8 @@ class Sources:
     """The tables of a run, written into its folder so that --resume needs no further option.
 
     fine_tuned: the run started from another model's weights, which only its checkpoints still have; launch: the call of
-    torchrun that began it (`launch_name` in training/distributed.py).
+    torchrun that began it (`launch_name` in training/distributed.py); teachers: the checksum of each model that
+    teaches, by its folder.
     """
 
     data: str
@@ -249,6 +255,7 @@ class Sources:
     columns: list[str] | None = None
     fine_tuned: bool = False
     launch: str | None = None
+    teachers: dict[str, str] = field(default_factory=dict)
 
 
 def sources_of(
@@ -336,7 +343,7 @@ def read_sources(path: Path) -> Sources:
 
 PARTS = ("inputs", "output", "data", "encoder", "attention", "decoder", "evaluation")
 """Parts that determine the weights, the rows and which model is the best ..."""
-FREE = ("dropout",)
+FREE = DROPOUTS
 """... except these keys, at any depth."""
 TRAINING = ("optimizer", "ema", "batch_tokens", "batch_rows", "bptt", "lanes", "seed", "metric")
 """The keys of `training` that determine the batches, their order, or the content of a checkpoint."""

@@ -1,186 +1,53 @@
-"""Comparison of recipe variants, each trained from the same seeds for the same updates on the same rows."""
+"""Comparison of recipe variants, each trained from the same seeds for the same updates on the same rows; and
+cross-validation, which is that of a single one over the parts of a table that it leaves out."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import json
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from seq2see.attention import scores
+from seq2see.data.folds import DevFrom
 from seq2see.data.tables import Data
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import lookup
-from seq2see.evaluation.ranking import Contender, Outcome, Ranking
-from seq2see.files import unwritable, write_bytes
+from seq2see.evaluation.cross_validation import CrossValidation
+from seq2see.evaluation.metrics import Measured
+from seq2see.evaluation.ranking import Contender, GroupOutcome, Outcome, Ranking
+from seq2see.files import finite, unwritable, write_bytes
 from seq2see.locking import FolderInUse, lock_folder
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS
 from seq2see.pipeline.evaluator import report_metrics
 from seq2see.progress import remaining
 from seq2see.recipe import Recipe, left_out, load_recipe
 from seq2see.recipe.load import limits_of
-from seq2see.recipe.schema import flatten
 from seq2see.seeing import Column, Row, interval_plot
 from seq2see.training.checkpoints import CHECKPOINTS, SOURCES, Sources, latest_checkpoint, sources_of, write_tables
 from seq2see.training.dataset import open_table
 from seq2see.training.distributed import check_command
+from seq2see.training.folds import (
+    LEFT_OUT,
+    Folds,
+    FoldTables,
+    measure_fold,
+    measure_together,
+    read_folds,
+    read_left_out,
+)
 from seq2see.training.reports import Listener, Progress, Report, UpdateStatus, best_report, progress_unless
 from seq2see.training.run import train
-
-# ---------------------------------------------------------------- variants
-
-OPENING, CLOSING, QUOTES = "[{", "]}", "\"'"
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One variant of a recipe: (key, value as text) for each key that varies, in the order of --vary."""
-
-    changes: tuple[tuple[str, str], ...]
-
-    @property
-    def keys(self) -> list[str]:
-        return [key for key, _ in self.changes]
-
-    @property
-    def overrides(self) -> list[str]:
-        return [f"{key}={value}" for key, value in self.changes]
-
-    def __str__(self) -> str:
-        """As short as it is clear.
-
-        >>> str(Variant((("attention.score", "dot"),)))
-        'dot'
-        >>> str(Variant((("attention.score", "dot"), ("encoder.size", "8"))))
-        'score dot, size 8'
-        """
-        if len(self.changes) == 1:
-            return self.changes[0][1]
-        last = [key.rpartition(".")[2] for key, _ in self.changes]
-        names = last if len(set(last)) == len(last) else [key for key, _ in self.changes]
-        return ", ".join(f"{name} {value}" for name, (_, value) in zip(names, self.changes, strict=True))
-
-
-def variants(vary: Sequence[str]) -> list[Variant]:
-    """The variants of --vary KEY=A,B: every value of every key with every value of the others, the last key fastest.
-
-    >>> [str(variant) for variant in variants(["attention.score=dot,none", "decoder.size=8,9"])]
-    ['score dot, size 8', 'score dot, size 9', 'score none, size 8', 'score none, size 9']
-    """
-    axes: dict[str, list[str]] = {}
-    for option in vary:
-        key, values = _axis(option)
-        clash = next(
-            (other for other in axes if f"{key}.".startswith(f"{other}.") or other.startswith(f"{key}.")), None
-        )
-        if clash is not None:
-            raise UserError(f"--vary {option}: {clash} varies already, and one would undo the other")
-        axes[key] = values
-    if not axes:
-        raise UserError("nothing varies: give --vary KEY=A,B, for example --vary attention.score=dot,additive,none")
-    return [Variant(tuple(zip(axes, values, strict=True))) for values in product(*axes.values())]
-
-
-def _axis(option: str) -> tuple[str, list[str]]:
-    key, equals, text = option.partition("=")
-    if not equals or not key.strip():
-        raise UserError(f"--vary {option}: not KEY=A,B, for example attention.score=dot,additive,none")
-    values = separated(text)
-    if not all(values):
-        raise UserError(f"--vary {option}: a value is missing beside a comma")
-    twice = next((value for value in values if values.count(value) > 1), None)
-    if twice is not None:
-        raise UserError(f"--vary {option}: '{twice}' is given twice")
-    return key.strip(), values
-
-
-def separated(text: str) -> list[str]:
-    """Values between commas; a comma inside brackets or quotes belongs to its value.
-
-    >>> separated("8, [a, b],{x: 1, y: 2}")
-    ['8', '[a, b]', '{x: 1, y: 2}']
-    """
-    values, depth, quote = [""], 0, ""
-    for letter in text:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in QUOTES:
-            quote = letter
-        else:
-            depth += (letter in OPENING) - (letter in CLOSING)
-        if letter == "," and depth == 0 and not quote:
-            values.append("")
-        else:
-            values[-1] += letter
-    return [value.strip() for value in values]
-
-
-# ---------------------------------------------------------------- checks
-
-MEASURED = re.compile(
-    r"(data|evaluation)\..*|training\.dev_rows|loss\.alignment\.column"
-    r"|inputs\.[^.]+\.column|output\.(kind|column|made|case|punctuation|unicode)"
-)
-"""Keys that determine which rows are measured, against which outputs and by which metrics."""
-
-NO_EFFECT = (
-    "task",
-    "description",
-    "training.samples",
-    "training.tensorboard",
-    "training.checkpoint_every",
-    "training.checkpoint_seconds",
-    "training.wait_minutes",
-)
-"""Keys that have no effect on the trained model."""
-
-
-def check_comparable(recipes: Mapping[Variant, Recipe]) -> None:
-    """Refuse variants whose metrics cannot be compared, and variants that are equal."""
-    settings = {variant: dict(flatten(recipe.to_dict())) for variant, recipe in recipes.items()}
-    for key in next(iter(recipes)).keys:
-        changed = [path for path in _differing(list(settings.values())) if f"{path}.".startswith(f"{key}.")]
-        measured = [path for path in changed if MEASURED.fullmatch(path)]
-        if measured:
-            raise UserError(
-                f"--vary {key}: variants would be measured on other rows, or by other measures, and could not be "
-                f"compared; give {measured[0]} one value, with --set"
-            )
-        if changed and all(path in NO_EFFECT for path in changed):
-            raise UserError(f"--vary {key}: has no effect on what is learned, so that all variants would be the same")
-    _check_duplicates(settings)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a file, and the folder of a model."""
-    if folder.is_file():
-        raise UserError(f"--out {folder}: a file; a comparison needs a folder")
-    if any((folder / name).exists() for name in (WEIGHTS, RECIPE, SOURCES)):
-        raise UserError(f"{folder} holds a run already, and nothing was changed; --out takes another folder")
-
-
-def _check_duplicates(settings: Mapping[Variant, Mapping[str, Any]]) -> None:
-    seen: dict[str, Variant] = {}
-    for variant, values in settings.items():
-        learned = {path: value for path, value in values.items() if path not in NO_EFFECT}
-        first = seen.setdefault(json.dumps(learned, sort_keys=True), variant)
-        if first is not variant:
-            raise UserError(f"--vary: '{first}' and '{variant}' are the same recipe; leave one of them out")
-
-
-def _differing(settings: list[dict[str, Any]]) -> list[str]:
-    paths = dict.fromkeys(path for values in settings for path in values)
-    return [path for path in paths if any(values.get(path) != settings[0].get(path) for values in settings)]
-
+from seq2see.training.variants import LIMITS, PATIENCE, SEED, Variant, check_comparable, names_key, variants
 
 # ---------------------------------------------------------------- listeners
 
@@ -221,10 +88,6 @@ class Forward:
             listener.close()
 
 
-LIMITS = ("training.epochs", "training.updates", "training.minutes")
-SEED, PATIENCE = "training.seed", "training.patience"
-
-
 def compare(
     recipe: str | Path | Mapping[str, Any] | Recipe,
     data: Data,
@@ -237,6 +100,9 @@ def compare(
     updates: int | None = None,
     minutes: float | None = None,
     seeds: int = 1,
+    by: str | None = None,
+    folds: int | None = None,
+    dev_from: DevFrom | None = None,
     out: str | Path | None = None,
     skip: bool = False,
     listeners: Sequence[Listener] | None = None,
@@ -247,35 +113,123 @@ def compare(
     `training.patience` is set in `overrides`. Finished runs are written into `out` (default runs/compare-TASK) at once,
     so that the same call continues a killed comparison; variants and seeds may be added later.
     skip: leave out variants that are impossible, instead of refusing them all.
+    by, folds, dev_from: measure every variant by cross-validation, as `crossval` does, instead of on dev rows.
     """
     check_command("compare")
-    if seeds < 1:
-        raise UserError(f"seeds: {seeds} given; allowed: 1 or more")
+    _check_seeds(seeds)
     limits = limits_of(epochs=epochs, updates=updates, minutes=minutes)
     _check_free_keys(vary, overrides, limits=limits)
-    patience = [] if _names(PATIENCE, [*vary, *overrides]) else [f"{PATIENCE}=0"]
+    patience = [] if names_key(PATIENCE, [*vary, *overrides]) else [f"{PATIENCE}=0"]
     recipes, impossible = _recipes(recipe, variants(vary), [*overrides, *limits, *patience], skip=skip)
     check_comparable(recipes)
     first = next(iter(recipes.values()))
     metric = _common_metric(recipes)
     folder = Path(out) if out is not None else default_folder(first)
-    sources, tables = sources_of(first, data, dev, columns, folder=folder)
-    if not tables:
-        open_table(first, sources.data, columns)
     check_folder(folder)
+    dealt = None
+    if by is None and folds is None:
+        _check_no_dev_from(dev_from)
+        sources, tables = sources_of(first, data, dev, columns, folder=folder)
+        if not tables:
+            open_table(first, sources.data, columns)
+    else:
+        if dev is not None:
+            raise UserError("dev: left-out groups are measured instead of dev rows, which come from --data; give one")
+        dealt = read_folds(first, data, columns, by=by, folds=folds, dev_from=dev_from, folder=folder)
+        sources, tables = dealt.parts[0].sources, dealt.contents
     with progress_unless(listeners, QuietProgress) as followers:
-        comparison = _Comparison(folder, sources, metric, followers)
-        if minutes is None and not _names(LIMITS[-1], [*vary, *overrides]):
+        comparison = _Comparison(folder, sources, metric, followers, dealt)
+        if minutes is None and not names_key(LIMITS[-1], [*vary, *overrides]):
             for note in _time_notes(recipes.values()):
                 comparison.say(note)
         for variant in recipes:
             for note in left_out(recipe, [*overrides, *limits, *patience, *variant.overrides]):
                 comparison.say(f"{variant}: {note}")
-        for reason in impossible:
-            comparison.say(f"left out: {reason}")
+        for note in [*(f"left out: {reason}" for reason in impossible), *(dealt.notes if dealt else ())]:
+            comparison.say(note)
         with lock_folder(folder):
             write_tables(tables)
             return comparison.run(recipes, seeds=seeds, left_out=impossible)
+
+
+def crossval(
+    recipe: str | Path | Mapping[str, Any] | Recipe,
+    data: Data,
+    *,
+    by: str | None = None,
+    folds: int | None = None,
+    dev_from: DevFrom | None = None,
+    columns: Sequence[str] | None = None,
+    overrides: Sequence[str] = (),
+    epochs: int | None = None,
+    updates: int | None = None,
+    minutes: float | None = None,
+    seeds: int = 1,
+    out: str | Path | None = None,
+    listeners: Sequence[Listener] | None = None,
+) -> CrossValidation:
+    """Train a recipe once for each value of a column, without the rows that have it, and measure it on these.
+
+    by: the column (a speaker, a book, a writer); where it has more values than there are folds (default: 10), several
+    are left out at a time. None: K folds over rows (default: 5); rows with equal inputs stay together.
+    dev_from: "group" takes the rows that select the best weights from a further value that is not trained on, "rows"
+    sets rows of the other values aside, as `train` does; None: "group" from eight folds on. What is tested is used
+    for neither.
+    Every fold is a run of its own in `out` (default runs/crossval-TASK); finished ones are not repeated by the same
+    call. Its recipe is trained as `train` would.
+    """
+    check_command("crossval")
+    _check_seeds(seeds)
+    resolved = load_recipe(recipe, overrides=[*overrides, *limits_of(epochs=epochs, updates=updates, minutes=minutes)])
+    metric = report_metrics(resolved)[1]
+    folder = Path(out) if out is not None else Path("runs") / f"crossval-{resolved.task}"
+    check_folder(folder)
+    dealt = read_folds(resolved, data, columns, by=by, folds=folds, dev_from=dev_from, folder=folder)
+    with progress_unless(listeners, QuietProgress) as followers:
+        comparison = _Comparison(folder, dealt.parts[0].sources, metric, followers, dealt)
+        for note in [*left_out(recipe, overrides), *dealt.notes]:
+            comparison.say(note)
+        with lock_folder(folder):
+            write_tables(dealt.contents)
+            ranking = comparison.run({Variant(()): resolved}, seeds=seeds, left_out=())
+            runs = ranking.best
+            result = CrossValidation(
+                resolved.task, dealt.by, metric, runs, _pooled(runs), str(folder), tuple(dealt.notes)
+            )
+            record = json.dumps(finite(result.to_dict()), ensure_ascii=False, indent=1)
+            write_bytes(folder / CROSSVAL, f"{record}\n".encode("utf-8", "backslashreplace"))
+    return result
+
+
+CROSSVAL = "crossval.json"
+"""The record of a cross-validation in its folder."""
+
+
+def _pooled(runs: Contender) -> dict[str, float]:
+    """The metrics over the left-out rows of all folds at once; of several seeds the mean."""
+    by_seed: dict[int, list[list[Measured]]] = {}
+    for outcome in runs.outcomes:
+        by_seed.setdefault(outcome.seed, []).extend(read_left_out(Path(outcome.model) / LEFT_OUT).values())
+    pooled = [measure_together(parts) for parts in by_seed.values()]
+    return {name: fmean(each[name] for each in pooled) for name in pooled[0]}
+
+
+def _check_seeds(seeds: int) -> None:
+    if seeds < 1:
+        raise UserError(f"seeds: {seeds} given; allowed: 1 or more")
+
+
+def _check_no_dev_from(dev_from: DevFrom | None) -> None:
+    if dev_from is not None:
+        raise UserError(f"dev from {dev_from}: has no effect without a column of groups (--by)")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a file, and the folder of a model."""
+    if folder.is_file():
+        raise UserError(f"--out {folder}: a file; a comparison needs a folder")
+    if any((folder / name).exists() for name in (WEIGHTS, RECIPE, SOURCES)):
+        raise UserError(f"{folder} holds a run already, and nothing was changed; --out takes another folder")
 
 
 def default_folder(recipe: Recipe) -> Path:
@@ -287,21 +241,15 @@ def _check_free_keys(vary: Sequence[str], overrides: Sequence[str], *, limits: S
     """Refuse keys that are set twice in one call."""
     for override in overrides:
         key = override.partition("=")[0].strip()
-        if _names(key, vary):
+        if names_key(key, vary):
             raise UserError(f"--set {override}: {key} varies, so that it has no one value; leave one of them out")
-    if _names(SEED, vary):
+    if names_key(SEED, vary):
         raise UserError(f"--vary {SEED}: a seed is no variant; --seeds 3 trains every variant from three seeds")
     for key in LIMITS:
-        if limits and (_names(key, vary) or _names(key, overrides)):
+        if limits and (names_key(key, vary) or names_key(key, overrides)):
             raise UserError(
                 f"{key}: given twice, as --{key.partition('.')[2]} and the like replace the recipe's limits"
             )
-
-
-def _names(key: str, overrides: Sequence[str]) -> bool:
-    """Whether one of these `KEY=...` sets the key, or a group that contains it."""
-    keys = [override.partition("=")[0].strip() for override in overrides]
-    return any(key == other or key.startswith(f"{other}.") for other in keys)
 
 
 def _recipes(
@@ -349,12 +297,14 @@ def _common_metric(recipes: Mapping[Variant, Recipe]) -> str:
 
 @dataclass
 class _Comparison:
-    """A running comparison: its folder, its tables, its leading metric and its listeners."""
+    """A running comparison: its folder, its tables, its leading metric, its listeners, and in cross-validation the
+    folds."""
 
     folder: Path
     sources: Sources
     metric: str
     listeners: Sequence[Listener]
+    folds: Folds | None = None
     messages: set[str] = field(default_factory=set)
 
     def say(self, message: str) -> None:
@@ -362,10 +312,11 @@ class _Comparison:
             listener.on_message(message)
 
     def run(self, recipes: Mapping[Variant, Recipe], *, seeds: int, left_out: Sequence[str]) -> Ranking:
-        """Train all variants from the first seed, then from the next, so that a killed comparison has some of each."""
+        """Train all variants from the first seed, fold by fold, then from the next, so that a killed comparison has
+        some of each."""
         results, failed = Results(self.folder), dict[Variant, str]()
         outcomes: dict[Variant, list[Outcome]] = {variant: [] for variant in recipes}
-        runs = list(_runs(recipes, seeds, self.sources))
+        runs = list(_runs(recipes, seeds, self.sources, self.folds))
         clock = _Clock(sum(run.fingerprint not in results for run in runs))
         for run in runs:
             if run.variant in failed:
@@ -385,7 +336,7 @@ class _Comparison:
             if variant not in failed
         )
         reasons = (*left_out, *(f"{variant}: {reason}" for variant, reason in failed.items()))
-        return Ranking(self.metric, contenders, str(self.folder), reasons)
+        return Ranking(self.metric, contenders, str(self.folder), reasons, "" if self.folds is None else self.folds.by)
 
     def _outcome(self, run: _Run, results: Results, clock: _Clock) -> Outcome:
         known = run.fingerprint in results
@@ -404,21 +355,25 @@ class _Comparison:
         folder = self.folder / "runs" / run.name
         listeners = [Forward(self.listeners, self.messages)]
         try:
-            bundle = train(run.recipe, self.sources, folder=folder, listeners=listeners, resume=_can_resume(folder))
+            bundle = train(run.recipe, run.sources, folder=folder, listeners=listeners, resume=_can_resume(folder))
         except (KeyboardInterrupt, SystemExit):
             self.say("the comparison is stopped; the same command goes on from here")
             raise
         last = latest_checkpoint(folder / CHECKPOINTS)
         assert last is not None, "a run that has ended has a checkpoint"
-        state = last.state
+        state, dev = last.state, best_report(folder)["dev"]
+        metrics, groups = (dev, {}) if run.fold is None else measure_fold(bundle, run.fold, folder=folder)
         return Outcome(
             seed=run.recipe.training.seed,
-            metrics=best_report(folder)["dev"],
+            metrics=metrics,
             updates=state.updates,
             seconds=round(state.seconds, 3),
             seconds_per_update=state.update_seconds / max(state.updates, 1),
             parameters=sum(parameter.numel() for parameter in bundle.network.parameters()),
             model=str(folder),
+            fold="" if run.fold is None else run.fold.name,
+            groups=groups,
+            dev={} if run.fold is None else dev,
         )
 
     def _show(self, outcome: Outcome) -> str:
@@ -442,28 +397,37 @@ class _Clock:
 
 @dataclass(frozen=True)
 class _Run:
-    """One variant from one seed."""
+    """One variant from one seed, in cross-validation without one fold."""
 
     variant: Variant
     recipe: Recipe
+    sources: Sources
     fingerprint: str
+    fold: FoldTables | None = None
 
     def __str__(self) -> str:
-        return f"{self.variant}, seed {self.recipe.training.seed}"
+        parts = [str(self.variant)] if self.variant.changes else []
+        parts += [f"without {self.fold.name}"] if self.fold is not None else []
+        return ", ".join([*parts, f"seed {self.recipe.training.seed}"])
 
     @property
     def name(self) -> str:
         """A readable and unique name for the run's folder."""
-        words = "-".join("".join(c if c.isalnum() else " " for c in str(self.variant)).split())
+        said = str(self).rpartition(", seed ")[0]
+        words = "-".join("".join(c if c.isalnum() else " " for c in said).split())
         return f"{words[:60]}-seed{self.recipe.training.seed}-{self.fingerprint[:8]}"
 
 
-def _runs(recipes: Mapping[Variant, Recipe], seeds: int, sources: Sources) -> Iterator[_Run]:
-    for more in range(seeds):
+def _runs(
+    recipes: Mapping[Variant, Recipe], seeds: int, sources: Sources, folds: Folds | None = None
+) -> Iterator[_Run]:
+    for more, fold in product(range(seeds), [None] if folds is None else folds.parts):
+        tables = sources if fold is None else fold.sources
         for variant, recipe in recipes.items():
             training = recipe.training.model_copy(update={"seed": recipe.training.seed + more})
             seeded = recipe.model_copy(update={"training": training})
-            yield _Run(variant, seeded, fingerprint(seeded, sources))
+            test = None if fold is None else fold.test
+            yield _Run(variant, seeded, tables, fingerprint(seeded, tables, test=test), fold)
 
 
 def _can_resume(folder: Path) -> bool:
@@ -512,19 +476,21 @@ class Results:
             record: dict[str, Any] = json.loads(line)
             run = str(record.pop("run"))
             record.pop("variant")
-            return run, Outcome(**record)
+            groups = {name: GroupOutcome(**group) for name, group in record.pop("groups", {}).items()}
+            return run, Outcome(**record, groups=groups)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UserError(f"{self.path}: damaged, a line is no result of a run: {line[:60]!r} ({error})") from None
 
 
-def fingerprint(recipe: Recipe, sources: Sources) -> str:
-    """A hash of all that determines the outcome of a run: the recipe, the rows, and the code of plug-ins."""
+def fingerprint(recipe: Recipe, sources: Sources, *, test: Path | None = None) -> str:
+    """A hash of all that determines the outcome of a run: the recipe, the rows, and the code of plug-ins. test: a table
+    that it is measured on."""
     settings = recipe.to_dict()
     del settings["training"]["film"]  # it does not change the run
     del settings["training"]["checkpoint_seconds"]  # nor does this
     rows = {"data": sources.data, "dev": sources.dev, "columns": sources.columns}
     digest = hashlib.sha256(json.dumps([settings, rows], sort_keys=True).encode())
-    for path in (sources.data, sources.dev):
+    for path in (sources.data, sources.dev, test):
         if path is not None and Path(path).is_file():
             digest.update(_digest(Path(path)))
     for file in sorted(_plugin_files(recipe)):
@@ -565,7 +531,7 @@ def draw(ranking: Ranking, *, title: str) -> list[Path]:
         time.append(Row(contender.name, 1000 * contender.seconds_per_update, strong=best))
     columns = [
         Column(
-            f"{ranking.metric} on dev, {ranking.direction} ({_legend(ranking)})",
+            f"{ranking.metric} on {_measured_on(ranking)}, {ranking.direction} ({_legend(ranking)})",
             quality,
             ranking.best.mean(ranking.metric),
             bounds=lookup(ranking.metric).bounds,
@@ -582,4 +548,28 @@ def _legend(ranking: Ranking) -> str:
     if len(ranking.best.outcomes) == 1:
         return "one seed"
     apart = any(len(set(contender.values(ranking.metric))) > 1 for contender in ranking.contenders)
-    return f"mean and 95 % interval over seeds{', x: one seed' if apart else ', which are all alike'}"
+    one = "seed" if not ranking.best.groups else ranking.by or "fold"
+    over = f"{one}s" if one in ("seed", "fold") else f"values of '{one}'"
+    return f"mean and 95 % interval over {over}{f', x: one {one}' if apart else ', which are all alike'}"
+
+
+def _measured_on(ranking: Ranking) -> str:
+    if not ranking.best.groups:
+        return "dev"
+    return f"left-out values of '{ranking.by}'" if ranking.by else "left-out rows"
+
+
+def draw_crossval(result: CrossValidation, *, title: str) -> list[Path]:
+    """Draw crossval.png and .svg in its folder: the metric of each group, and the mean with its interval."""
+    metric = lookup(result.metric)
+    interval, values = result.interval(), result.values(result.metric)
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    rows = [Row(f"{group} ({result.rows(group):,} rows)", value) for group, value in values.items()]
+    rows.append(Row("mean", result.mean(), low, high, strong=True))
+    rows.append(Row("all rows", result.pooled[result.metric]))
+    direction = "higher is better" if metric.higher_is_better else "lower is better"
+    label = f"{result.metric} on what was left out, {direction} (mean with 95 % interval)"
+    column = Column(label, rows, result.mean(), width=1.4, bounds=metric.bounds)
+    paths = [Path(result.folder) / f"crossval.{suffix}" for suffix in ("png", "svg")]
+    interval_plot([column], title=f"{result.task}, by {result.by or 'fold'}: {title}", paths=paths)
+    return paths

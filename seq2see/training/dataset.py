@@ -27,7 +27,7 @@ from seq2see.data.split import HoldOut, Split, hold_out_tail
 from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
 from seq2see.data.vocabulary import PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
-from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram, default_baseline
+from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram
 from seq2see.files import unwritable
 from seq2see.modalities.base import Field
 from seq2see.modalities.files import decode_once
@@ -41,7 +41,8 @@ from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
-from seq2see.recipe.schema import AER, measures_of
+from seq2see.recipe.fitting import TableFacts
+from seq2see.recipe.schema import AER, baseline_of, measures_of
 from seq2see.settings.columns import TextSettings
 from seq2see.threads import cores
 
@@ -71,7 +72,8 @@ class Corpus:
     """The data of a run.
 
     recipe: with the columns of the table; train: encoded rows or a stream; dev: rows as they are read (of a stream its
-    lines); trained: hashes of the training rows; notes: messages for the user.
+    lines); trained: hashes of the training rows; notes: messages for the user; first: of a table that is read as it is
+    needed, the rows of the first window.
     """
 
     recipe: Recipe
@@ -81,6 +83,19 @@ class Corpus:
     baselines: list[Baseline]
     trained: TrainedRows
     notes: list[str] = field(default_factory=list)
+    first: Dataset | None = None
+
+    @property
+    def facts(self) -> TableFacts:
+        """What settings that are `auto` are fitted to; estimated from the first window where rows are read as they are
+        needed."""
+        if isinstance(self.train, Stream):
+            return TableFacts(rows=len(self.train), symbols=len(self.train), tokens=len(self.train))
+        rows = self.first if isinstance(self.train, TableStream) else self.train
+        assert rows is not None
+        widths, times = rows.widths, len(self.train) / max(len(rows), 1)
+        symbols, tokens = (int(times * part.sum(dtype=np.int64)) for part in (widths[:, -1], widths))
+        return TableFacts(rows=len(self.train), symbols=symbols, tokens=tokens)
 
 
 def wanted_columns(recipe: Recipe) -> list[tuple[str, str]]:
@@ -304,7 +319,7 @@ def _read_windows(
     outputs = Counter(counts[OUTPUT]) if recipe.output.classes else Counter()
     baselines = _baselines(recipe, first, lambda: read_rows(split), outputs)
     unknown = TrainedRows(np.empty(0, np.uint64), np.empty(0, np.uint64), highest=0)
-    return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes)
+    return Corpus(recipe, fields, stream, dev_rows, baselines, unknown, notes, first=first)
 
 
 def _count(stream: TableStream, fields: Fields | None, rows: _Reader) -> dict[str, int]:
@@ -687,16 +702,16 @@ def _beginning(lines: Iterable[str], left: int) -> tuple[list[str], bool]:
 
 
 def _baselines(recipe: Recipe, train: Dataset, rows: Rows, outputs: Counter[str]) -> list[Baseline]:
-    """The baseline that the recipe names, or the default of the task, and the unigram model for perplexity.
+    """The baseline that the recipe names, or the default of the task, the unigram model for perplexity, and those that
+    the recipe names further. Where no rows are to be kept as examples, none that keeps rows.
 
     outputs: the counts of labels in the training rows.
     """
-    name = recipe.evaluation.baseline or default_baseline(
-        recipe.output.measured_as, inputs=bool(recipe.inputs), text=bool(recipe.texts)
-    )
-    baselines: list[Baseline] = []
-    if name not in ("none", "unigram"):
-        baselines.append(BASELINES[name].fit_rows(_training_rows(recipe, train.fields, rows, outputs)))
+    name = baseline_of(recipe)
+    names = [one for one in (name, *recipe.evaluation.further_baselines) if one not in ("none", "unigram")]
+    kinds = [BASELINES[one] for one in names if recipe.training.samples or not BASELINES[one].keeps_rows]
+    training_rows = _training_rows(recipe, train.fields, rows, outputs)
+    baselines: list[Baseline] = [kind.fit_rows(training_rows) for kind in kinds]
     if not recipe.output.one_step and name != "none":
         counts = _counts(train.fields, train.stores[OUTPUT].flat)
         baselines.append(Unigram.from_counts(counts, sequences=len(train)))
@@ -712,6 +727,7 @@ def _training_rows(recipe: Recipe, fields: Fields, rows: Rows, outputs: Counter[
 
     return TrainingRows(
         pairs=pairs,
+        joined_pairs=lambda: ((recipe.joined_texts(row), row[OUTPUT]) for row in rows()),
         outputs=lambda: outputs.elements() if outputs else (row[OUTPUT] for row in rows()),
         numbers=lambda: (fields.numeric_output.numbers(row[OUTPUT]) for row in rows()),
     )

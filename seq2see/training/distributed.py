@@ -30,6 +30,8 @@ Beat = Callable[[], None]
 
 ONE_PROCESS = {
     "compare": "it trains variants one after the other; start one process for each part of --vary, each with its --out",
+    "crossval": "it trains one fold after the other",
+    "tune": "it trains one trial after the other",
 }
 """Commands with a reason of their own why they are not for several processes."""
 SHARED_COMMANDS = ("train", "predict")

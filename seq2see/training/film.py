@@ -25,6 +25,7 @@ from seq2see.looks import Looks, Pixels, Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.scoring import prefix_ids
+from seq2see.search.options import NONE
 from seq2see.training.checkpoints import random_state, restore_random_state
 from seq2see.training.reports import update_of
 
@@ -96,6 +97,7 @@ class Camera:
             min_length=0,
             max_length=self.longest,
             runners_up=0,
+            language_model=NONE,
         )
         return predict([self.bundle], self.rows, options, replace_unknown=False)
 
@@ -104,7 +106,15 @@ class Camera:
         search = self.bundle.recipe.search
         most = min(search.max_length, self.longest + FREELY)
         least = min(search.min_length, most)
-        options = options_of(self.bundle.recipe, beam=1, n_best=1, min_length=least, max_length=most, runners_up=0)
+        options = options_of(
+            self.bundle.recipe,
+            beam=1,
+            n_best=1,
+            min_length=least,
+            max_length=most,
+            runners_up=0,
+            language_model=NONE,
+        )
         return predict([self.bundle], self.rows, options)
 
     def _scene(self, question: Question, prediction: Prediction) -> Record:

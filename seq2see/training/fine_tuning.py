@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from seq2see.dropout import DROPOUTS
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.weights import tensors_of
@@ -15,7 +16,7 @@ from seq2see.recipe.schema import flatten
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
 """Parts that determine the names and sizes of weights, and the vocabularies ..."""
-FREE = ("dropout", "column", "max_length")
+FREE = (*DROPOUTS, "column", "max_length")
 """... except these keys, at any depth."""
 MOST_LISTED = 5
 LOSS_ONLY = "ctc."
@@ -33,7 +34,13 @@ def fine_tuning_recipe(start: Recipe, recipe: Recipe, overrides: Sequence[str]) 
     kept, other = start.to_dict(), recipe.to_dict()
     differing: list[str] = []
     merged = {**other, **{part: _merge(kept[part], other[part], part, differing) for part in STRUCTURE}}
-    return load_recipe(merged), _notes(differing)
+    fitted = {path: why for path, why in recipe.fitted.items() if _is_free(path)}  # sizes are the model's
+    differing = [text for text in differing if text.partition(" ")[0] not in recipe.fitted]
+    return load_recipe({**merged, "fitted": fitted}), _notes(differing)
+
+
+def _is_free(path: str) -> bool:
+    return path.split(".")[0] not in STRUCTURE or path.split(".")[-1] in FREE
 
 
 def initial_weights(network: EncoderDecoder, start: EncoderDecoder) -> dict[str, Tensor]:

@@ -6,7 +6,7 @@ Cross entropy, label smoothing and squared error are computed by the output head
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,12 +14,13 @@ from torch import Tensor
 
 from seq2see.attention import Look
 from seq2see.data.batches import Batch, Labels, Sequences
-from seq2see.data.vocabulary import EOS
+from seq2see.data.vocabulary import EOS, PAD, UNK
 from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.pipeline.fields import Fields
-from seq2see.recipe.schema import LossSettings
+from seq2see.recipe.schema import LossSettings, NoiseSettings
+from seq2see.search.models import mean_probability
 
 Sums = Callable[[Sequence[float]], list[float]]
 """Sums numbers over the processes that share a batch (`training/distributed.py`); of a single one these are the same
@@ -53,11 +54,21 @@ class Loss:
 class Objective:
     """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update.
 
-    sums: over the processes that share a batch.
+    sums: over the processes that share a batch; teachers: the models of `loss.distillation`, in evaluation mode;
+    noise: on the inputs that the model reads, not on those of the teachers.
     """
 
-    def __init__(self, settings: LossSettings, fields: Fields, *, sums: Sums = list):
-        self.settings, self.sums = settings, sums
+    def __init__(
+        self,
+        settings: LossSettings,
+        fields: Fields,
+        *,
+        sums: Sums = list,
+        teachers: Sequence[EncoderDecoder] = (),
+        noise: NoiseSettings | None = None,
+    ):
+        self.settings, self.sums, self.teachers = settings, sums, list(teachers)
+        self.noise = noise if noise is not None and noise.any else None
         self.state: dict[str, float] = {}
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
@@ -71,18 +82,26 @@ class Objective:
     def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0, idle: bool = False) -> Loss:
         """own_share: how often the model reads its own last symbol instead of the true one (scheduled sampling).
         idle: the batch belongs to another process, and counts nothing here."""
+        read = batch if self.noise is None else noised_batch(batch, self.noise)
         if own_share > 0:
-            step, ready = scheduled_sampling(model, batch, own_share)
+            step, ready = scheduled_sampling(model, read, own_share)
         else:
-            step, ready = model.forward_batch(batch)
+            step, ready = model.forward_batch(read)
         return self.loss(model, step, ready, batch, idle=idle)
 
     def loss(self, model: EncoderDecoder, step: Step, ready: Ready, batch: Batch, *, idle: bool = False) -> Loss:
         targets, mask = targets_of(batch)
         classes = None if self.weights is None else self.weights.to(targets.device)
-        total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
+        own = 1 - self.settings.distillation.weight if self.teachers else 1.0
+        total = torch.zeros((), device=targets.device)
+        if own:
+            total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
+            total = own * total if self.teachers else total
         real = int(mask.sum())
         terms = self._terms(model, step, ready, targets, mask, idle=idle)
+        if self.teachers:
+            each = self._distillation(model.log_probs(step, ready), batch, mask)
+            terms["distillation"] = each.sum() if classes is None else (each * classes[targets[mask]]).sum()
         if self.aligned is not None and batch.alignment is not None:
             weights = step.looks[self.aligned].dense()
             terms["alignment"] = self.settings.alignment.weight * alignment(weights, batch.alignment)
@@ -99,6 +118,15 @@ class Objective:
         count = float(real if classes is None else classes[targets].sum())
         loss = Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
         return loss.nothing() if idle else loss
+
+    def _distillation(
+        self, log_probs: Float[Tensor, "rows *steps symbols"], batch: Batch, mask: Bool[Tensor, "rows *steps"]
+    ) -> Float[Tensor, " real"]:
+        """The weighted divergence from the teachers, of each real target."""
+        settings = self.settings.distillation
+        taught = teacher_log_probs(self.teachers, batch)
+        each = divergence(taught[mask], log_probs[mask], temperature=settings.temperature)
+        return settings.weight * settings.temperature**2 * each
 
     def _terms(
         self, model: EncoderDecoder, step: Step, ready: Ready, targets: Tensor, mask: Tensor, *, idle: bool
@@ -128,6 +156,45 @@ def targets_of(batch: Batch) -> tuple[Tensor, Bool[Tensor, "batch *steps"]]:
         raise ValueError("a batch without targets has no loss")
     targets = batch.target.ids if isinstance(batch.target, Labels) else batch.target.values
     return targets, torch.ones(len(targets), dtype=torch.bool, device=targets.device)
+
+
+def noised_batch(batch: Batch, settings: NoiseSettings) -> Batch:
+    """The batch with noise on the symbols of its texts."""
+    inputs = {
+        name: noised(column, settings) if isinstance(column, Sequences) else column
+        for name, column in batch.inputs.items()
+    }
+    return replace(batch, inputs=inputs)
+
+
+def noised(column: Sequences, settings: NoiseSettings) -> Sequences:
+    """Symbols swapped with the next one, then masked, then dropped; at least one of each row stays.
+
+    Random numbers are torch's own, of the CPU, so that a resumed run draws the same.
+    """
+    ids, real = column.ids, column.mask
+
+    def drawn(share: float) -> Bool[Tensor, "batch length"]:
+        return (torch.rand(ids.shape) < share).to(ids.device) & real
+
+    if settings.swap and ids.shape[1] > 1:
+        first = drawn(settings.swap)[:, :-1] & real[:, 1:]
+        first[:, 1:] &= ~first[:, :-1].clone()  # no symbol moves twice
+        order = torch.arange(ids.shape[1], device=ids.device).repeat(len(ids), 1)
+        order[:, :-1] += first.long()
+        order[:, 1:] -= first.long()
+        ids = ids.gather(1, order)
+    if settings.mask:
+        ids = ids.masked_fill(drawn(settings.mask), UNK)
+    if settings.drop:
+        kept = real & ~drawn(settings.drop)
+        kept[:, 0] |= real[:, 0] & ~kept.any(1)
+        order = torch.argsort((~kept).int(), dim=1, stable=True)
+        real = kept.gather(1, order)
+        ids = ids.gather(1, order).masked_fill(~real, PAD)
+        longest = max(int(real.sum(1).max()), 1)
+        ids, real = ids[:, :longest], real[:, :longest]
+    return replace(column, ids=ids, mask=real)
 
 
 def scheduled_sampling(model: EncoderDecoder, batch: Batch, share: float) -> tuple[Step, Ready]:
@@ -187,6 +254,32 @@ def consistency(
     p, q = log_probs.clamp(min=FLOOR).chunk(2)
     divergence = ((p.exp() - q.exp()) * (p - q)).sum(-1)
     return divergence[mask[: len(p)]].sum() / 2
+
+
+# ---------------------------------------------------------------- distillation (Hinton et al. 2015; Kim and Rush 2016)
+
+
+@torch.no_grad()
+def teacher_log_probs(teachers: Sequence[EncoderDecoder], batch: Batch) -> Float[Tensor, "rows *steps symbols"]:
+    """log of the mean probability that the teachers give every symbol, each of them reading the true symbols."""
+    return mean_probability([model.log_probs(*model.forward_batch(batch)) for model in teachers])
+
+
+def divergence(
+    teacher: Float[Tensor, "targets symbols"], student: Float[Tensor, "targets symbols"], *, temperature: float = 1.0
+) -> Float[Tensor, " targets"]:
+    """KL(p || q) of each target, p and q being proportional to the two probabilities to the power 1 / temperature.
+
+    The factor temperature ** 2 that goes with it keeps the size of the gradient.
+
+    >>> log_probs = torch.log_softmax(torch.tensor([[1.0, 2.0]]), -1)
+    >>> divergence(log_probs, log_probs, temperature=2.0)
+    tensor([0.])
+    """
+    p, q = teacher.clamp(min=FLOOR), student.clamp(min=FLOOR)
+    if temperature != 1:
+        p, q = torch.log_softmax(p / temperature, -1), torch.log_softmax(q / temperature, -1)
+    return (p.exp() * (p - q)).sum(-1)
 
 
 # ---------------------------------------------------------------- CTC

@@ -4,20 +4,25 @@ update."""
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from seq2see.cells import CellSettings
+from seq2see.data.batches import release
 from seq2see.data.columns import OUTPUT
 from seq2see.decoders.base import WrittenSettings
 from seq2see.errors import UserError, counted
+from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle, meta_network, vocabulary_sizes
+from seq2see.pipeline.dataset import ROWS_AT_ONCE
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.weights import machine_memory
 from seq2see.recipe import Recipe
@@ -112,26 +117,26 @@ MARGIN = 1.2
 """What is allowed for what the allocator takes beyond the tensors themselves."""
 
 
-def check_batch(bundle: Bundle, feed: Feed, processes: int = 1) -> str | None:
+def check_batch(
+    bundle: Bundle, feed: Feed, processes: int = 1, *, teachers: Sequence[EncoderDecoder] = ()
+) -> str | None:
     """Refuse a batch that cannot fit into this machine or container, with the setting that would make it fit. Returns a
     note where it fits, but not beside what other programs use now; None where it fits, or that is not known.
 
     processes: that share each batch. The memory of a few rows and of twice as many is measured, by updates without a
-    step; each further row takes as much.
+    step; each further row takes as much. teachers: of `loss.distillation`.
     """
     if not isinstance(feed, RowFeed) or not len(feed.data) or bundle.device.type != "cpu":
         return None
     limit, free = memory_limit(), free_memory()
     if limit is None or free is None:
         return None
-    settings, widths = bundle.recipe.training, feed.data.widths.sum(1)
-    longest = int(widths.max())
-    rows = max(1, min(settings.batch_rows, settings.batch_tokens // max(longest, 1), len(widths)))
+    settings = bundle.recipe.training
+    longest, row, measured = _longest_rows(feed.data.widths)
+    rows = max(1, min(settings.batch_rows, settings.batch_tokens // max(longest, 1), len(feed.data)))
     own = -(-rows // processes)
-    measurable = np.where(widths <= LONGEST_MEASURED, widths, 0)
-    row = int(measurable.argmax()) if measurable.any() else int(widths.argmin())
-    longer = max(longest / max(int(widths[row]), 1), 1.0)
-    needed = int(batch_bytes(bundle, feed, row, own) * MARGIN * longer)
+    longer = max(longest / max(measured, 1), 1.0)
+    needed = int(batch_bytes(bundle, feed, row, own, teachers=teachers) * MARGIN * longer)
     if needed < min(SMALL, limit) or needed <= free:
         return None
     largest = f"a batch of {counted(rows, 'row')} of {counted(longest, 'symbol')}"
@@ -143,6 +148,24 @@ def check_batch(bundle: Bundle, feed: Feed, processes: int = 1) -> str | None:
         f"{takes}, and {free / GIGABYTE:,.1f} GB are free now: the system may end the run; "
         f"{_smaller(bundle.recipe, rows, longest, free / needed)}"
     )
+
+
+def _longest_rows(widths: NDArray[np.integer]) -> tuple[int, int, int]:
+    """(symbols of the longest row; the longest row that is measured, or the shortest where all are too long; its
+    symbols). The widths of a large table are mapped, and looked at in pieces."""
+    longest = row = measured = 0
+    best: int | None = None
+    for start in range(0, len(widths), ROWS_AT_ONCE):
+        symbols = np.zeros(len(widths[start : start + ROWS_AT_ONCE]), dtype=np.int64)
+        for column in widths[start : start + ROWS_AT_ONCE].T:
+            symbols += column
+        longest = max(longest, int(symbols.max()))
+        keys = np.where(symbols <= LONGEST_MEASURED, symbols, -symbols)
+        place = int(keys.argmax())
+        if best is None or keys[place] > best:
+            best, row, measured = int(keys[place]), start + place, int(symbols[place])
+    release(widths)
+    return longest, row, measured
 
 
 def _smaller(recipe: Recipe, rows: int, longest: int, share: float) -> str:
@@ -157,18 +180,18 @@ def _smaller(recipe: Recipe, rows: int, longest: int, share: float) -> str:
     return f"set training.batch_tokens={fitting * longest}"
 
 
-def batch_bytes(bundle: Bundle, feed: RowFeed, row: int, times: int) -> int:
+def batch_bytes(bundle: Bundle, feed: RowFeed, row: int, times: int, *, teachers: Sequence[EncoderDecoder] = ()) -> int:
     """Bytes of an update of this row, so many times; of more than a few it is extrapolated."""
     if times <= 2 * FEW:
-        return update_bytes(bundle, feed, [row] * times)
-    few, more = (update_bytes(bundle, feed, [row] * rows) for rows in (FEW, 2 * FEW))
+        return update_bytes(bundle, feed, [row] * times, teachers=teachers)
+    few, more = (update_bytes(bundle, feed, [row] * rows, teachers=teachers) for rows in (FEW, 2 * FEW))
     return few + (more - few) * (times - FEW) // FEW
 
 
-def update_bytes(bundle: Bundle, feed: RowFeed, rows: list[int]) -> int:
+def update_bytes(bundle: Bundle, feed: RowFeed, rows: list[int], *, teachers: Sequence[EncoderDecoder] = ()) -> int:
     """The most bytes of tensors that an update of these rows holds at once, beside the weights. It changes nothing:
     neither weights, nor random numbers."""
-    objective = Objective(bundle.recipe.loss, bundle.fields)
+    objective = Objective(bundle.recipe.loss, bundle.fields, teachers=teachers)
     network, random = bundle.network, random_state(bundle.device)
     network.train()
     try:

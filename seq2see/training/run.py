@@ -31,8 +31,10 @@ from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import CHECKSUMS, changed_files, check_files, fill
-from seq2see.recipe import Recipe, notes
+from seq2see.progress import remaining
+from seq2see.recipe import Recipe, fit_recipe, notes
 from seq2see.recipe.schema import TrainingSettings, with_plugins
+from seq2see.search.options import NONE
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
     NONFINITE,
@@ -47,6 +49,13 @@ from seq2see.training.checkpoints import (
     write_tables,
 )
 from seq2see.training.dataset import Corpus, read_corpus
+from seq2see.training.distillation import (
+    check_same_teachers,
+    check_teachers,
+    load_teachers,
+    teacher_fields,
+    with_teachers,
+)
 from seq2see.training.distributed import Beat, World, join, launch_name, local_device
 from seq2see.training.feeds import Feed, RowFeed, StreamFeed, TableStreamFeed
 from seq2see.training.film import FILM, Film
@@ -94,8 +103,10 @@ class _Speed:
         now = time.perf_counter()
         if now - self._reported > SPEED_SECONDS or done == of:
             self._reported = now
-            speed = done / max(now - self._started, 1e-9)
-            self._say(f"'{name}': {done:,} of {of:,} files read by the frozen network, {speed:.0f} a second")
+            seconds = max(now - self._started, 1e-9)
+            left = remaining(done / of, seconds) + ", before the minutes of training begin" if done < of else ""
+            read = f"{done:,} of {of:,} files read by the frozen network"
+            self._say(f"'{name}': {read}, {done / seconds:.0f} a second{left}")
 
 
 # ---------------------------------------------------------------- the run
@@ -136,8 +147,12 @@ def train(
             if world.leads:
                 write_tables(tables or {})
         resume = world.leader(resume)
-        if not resume:
-            sources = replace(sources, fine_tuned=start is not None, launch=launch_name())
+        with world.together():
+            if resume:
+                check_same_teachers(recipe, sources, folder)
+            else:
+                recipe, sources = with_teachers(recipe, sources)
+                sources = replace(sources, fine_tuned=start is not None, launch=launch_name())
         run = _Run(recipe, sources, folder=folder, listeners=listeners, resume=resume, start=start, world=world)
         return run.train(Path(stack.enter_context(tempfile.TemporaryDirectory())) if not world.leads else folder)
 
@@ -148,6 +163,7 @@ def replay(recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequenc
     saved = latest_checkpoint(folder / NONFINITE)
     if saved is None:
         raise UserError(f"{folder}: nothing to replay, every gradient was finite; such updates are in {NONFINITE}/")
+    check_same_teachers(recipe, sources, folder)
     settings = recipe.training
     with (
         _repeating(settings),
@@ -223,7 +239,7 @@ class _Run:
             trainer.restore(checkpoint, damaged)
         self.checkpoint = checkpoint = None  # several times the size of the model
         with self.world.together():
-            note = check_batch(self.bundle, feed, self.world.size)
+            note = check_batch(self.bundle, feed, self.world.size, teachers=self.teachers)
         if note is not None and self.world.leads:
             for listener in self.listeners:
                 listener.on_message(note)
@@ -244,25 +260,30 @@ class _Run:
         if settings.threads:
             torch.set_num_threads(settings.threads)
         device = find_device(local_device(settings.device), key="training.device")
+        teachers = load_teachers(self.recipe, str(device))
         seed_everything(settings.seed)
-        fields = Fields.load(folder, self.recipe) if self.resume else start.fields if start is not None else None
+        if self.resume:
+            fields: Fields | None = Fields.load(folder, self.recipe)
+        else:
+            fields = start.fields if start is not None else teacher_fields(self.recipe)
         self.measured, self.metric = report_metrics(self.recipe)
         tables = self.sources
         self.corpus = corpus = read_corpus(
             self.recipe, tables.data, dev=tables.dev, columns=tables.columns, fields=fields, folder=own
         )
-        self.recipe = corpus.recipe
+        self.recipe = corpus.recipe = fit_recipe(corpus.recipe, corpus.facts)
         self.bundle = bundle = _create(self.recipe, corpus, start, fresh=not self.resume)
         earlier = TrainedRows.load(folder) if self.resume else start.trained if start is not None else None
         bundle.trained = corpus.trained.joined(earlier)
         bundle.network.to(device)
+        self.teachers = check_teachers(bundle, teachers)
         self.world.check(bundle.network)
 
     def _write(self) -> None:
         """Write what a run's folder has beside its checkpoints."""
         folder, recipe = self.folder, self.recipe
         if not self.resume:
-            _clear(folder)
+            clear_run(folder)
             sources = json.dumps(asdict(self.sources), ensure_ascii=False)
             write_bytes(folder / SOURCES, sources.encode("utf-8", "backslashreplace"))
             write_examples(folder, recipe, self.corpus.dev)
@@ -300,6 +321,7 @@ class _Run:
             film=Film(bundle, corpus.dev, folder=self.folder) if filmed else None,
             report_epochs=report_epochs,
             world=world,
+            teachers=self.teachers,
         )
 
     def _check_same_rows(self, feed: Feed) -> None:
@@ -329,11 +351,11 @@ def seed_everything(seed: int) -> None:
 def dev_report(
     bundle: Bundle, rows: Sequence[Mapping[str, str]], metrics: Sequence[str], spread: Spread | None = None
 ) -> Report:
-    """Metrics and samples on the dev rows, by greedy search, which is enough to follow a run; perplexity under the
-    precision of training. spread: shares the work out between processes."""
+    """Metrics and samples on the dev rows, by greedy search without a language model, which is enough to follow a run;
+    perplexity under the precision of training. spread: shares the work out between processes."""
     settings = bundle.recipe.training
     text = not bundle.recipe.output.one_step
-    options = options_of(bundle.recipe, beam=1 if text else None)
+    options = options_of(bundle.recipe, beam=1 if text else None, language_model=NONE if text else None)
     evaluation = evaluate_model(
         [bundle],
         rows,
@@ -342,6 +364,7 @@ def dev_report(
         metrics=metrics,
         scoring=autocast(settings.precision, bundle.device),
         spread=spread,
+        further=False,
     )
     few = slice(settings.samples if evaluation.predictions else 0)
     samples = samples_of(bundle.recipe, evaluation.questions[few], evaluation.predictions[few], metrics=metrics)
@@ -404,7 +427,7 @@ def _plan_reports(corpus: Corpus, feed: Feed, metrics: Sequence[str]) -> tuple[i
     return epochs, [f"a report every {epochs} epochs, as dev is large beside train (training.report_every: in updates)"]
 
 
-def _clear(folder: Path) -> None:
+def clear_run(folder: Path) -> None:
     """Remove an old run from a folder, weights first: they must never be beside another vocabulary."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

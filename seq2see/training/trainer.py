@@ -20,9 +20,10 @@ from torch import Tensor, nn
 
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import higher_is_better, lookup
+from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import WEIGHTS, Bundle
 from seq2see.pipeline.weights import fill, read_tensors, tensors_of, write_tensors
-from seq2see.recipe.schema import AlignmentSettings, LossSettings, TrainingSettings
+from seq2see.recipe.schema import LossSettings, TrainingSettings
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
     NONFINITE,
@@ -95,6 +96,20 @@ class Replay:
     parameters: dict[str, int]
 
 
+def selection_value(dev: Mapping[str, float], metric: str) -> float:
+    """The metric that selects the best model, signed so that higher is better; ties are broken by perplexity.
+
+    Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
+
+    >>> selection_value({"cer": 0.5}, "cer"), selection_value({"exact": float("nan")}, "exact")
+    (-0.5, -inf)
+    """
+    value = dev[metric] * (1 if higher_is_better(metric) else -1)
+    if math.isnan(value):
+        return -math.inf
+    return value + TIE_BREAKER / (1 + dev["perplexity"]) if "perplexity" in dev else value
+
+
 class Trainer:
     """Minimises the loss of a model over a feed of batches.
 
@@ -102,7 +117,8 @@ class Trainer:
     model; prepare: called before the first update, once the weights are there, with a function that takes messages;
     film: records the attention of some examples on the way; report_epochs: from one report to the next, where
     `training.report_every` is 0; world: the processes that train together, of which the leader alone writes files. All
-    of them take the same decisions at the same updates: by the leader's clock, and by signals to any of them.
+    of them take the same decisions at the same updates: by the leader's clock, and by signals to any of them. teachers:
+    those of `loss.distillation`.
     """
 
     def __init__(
@@ -118,6 +134,7 @@ class Trainer:
         film: Film | None = None,
         report_epochs: int = 1,
         world: World | None = None,
+        teachers: Sequence[EncoderDecoder] = (),
     ):
         self.prepare, self.film, self.report_epochs = prepare, film, report_epochs
         self.world = World() if world is None else world
@@ -126,7 +143,9 @@ class Trainer:
         self.settings = bundle.recipe.training
         check_schedule(self.settings)
         self.network = bundle.network
-        self.objective = Objective(bundle.recipe.loss, bundle.fields, sums=self.world.sums)
+        self.objective = Objective(
+            bundle.recipe.loss, bundle.fields, sums=self.world.sums, teachers=teachers, noise=self.settings.noise
+        )
         self.optimizer = build_optimizer(self.settings, self.network)
         self.average = MovingAverage(self.network, self.settings.ema) if self.settings.ema else None
         self.state = TrainingState(fingerprint=feed.fingerprint)
@@ -273,9 +292,9 @@ class Trainer:
     def _update(self, batches: int) -> None:
         state, settings = self.state, self.settings
         share = self._share(batches)
-        rate = settings.learning_rate * rate_factor(settings, share) * state.rate
+        state.learning_rate = settings.learning_rate * rate_factor(settings, share) * state.rate
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = state.learning_rate
         before = _Before(torch.get_rng_state(), random_state(self.bundle.device), dict(state.objective))
         loss = self._gradient(share)
         limit = settings.clip if settings.clip else math.inf
@@ -400,30 +419,28 @@ class Trainer:
         self._tick()
         report = self.world.leader(self.evaluate(self.bundle))
         report.update, report.seconds = self.state.updates, round(self.state.seconds, 2)
-        report.epoch, report.learning_rate = round(self._epochs(), 4), self.optimizer.param_groups[0]["lr"]
+        report.epoch, report.learning_rate = round(self._epochs(), 4), self.state.learning_rate
         return report
 
-    def _value(self, report: Report) -> float:
-        """The leading metric, signed so that higher is better; ties are broken by perplexity.
-
-        Rates of few rows do not change for long (no word is right yet) while a model learns: no reason to stop.
-        """
-        value = report.dev[self.metric] * (1 if higher_is_better(self.metric) else -1)
-        if math.isnan(value):
-            return -math.inf
-        return value + TIE_BREAKER / (1 + report.dev["perplexity"]) if "perplexity" in report.dev else value
+    def _learns(self, report: Report) -> bool:
+        """Whether the perplexity of dev is the lowest so far: the rate of a few hundred right outputs jumps,
+        and stands still on a plateau, while the probability of all of them tells that the model still learns."""
+        perplexity, lowest = report.dev.get("perplexity", math.inf), self.state.lowest
+        if math.isnan(perplexity) or perplexity >= (math.inf if lowest is None else lowest):
+            return False
+        self.state.lowest = perplexity
+        return True
 
     def _keep_if_best(self, report: Report) -> None:
         state, settings = self.state, self.settings
-        value = self._value(report)
+        value = selection_value(report.dev, self.metric)
         report.best = state.best is None or value > state.best
+        state.stale = 0 if self._learns(report) or report.best else state.stale + self._stands_for()
         if report.best:
-            state.best, state.best_update, state.stale = value, state.updates, 0
+            state.best, state.best_update = value, state.updates
             self._write_weights()
-        else:
-            state.stale += self._stands_for()
-            if settings.schedule == "plateau":
-                state.rate = max(state.rate / 2, settings.floor)
+        elif settings.schedule == "plateau":
+            state.rate = max(state.rate / 2, settings.floor)
         if settings.average > 1:
             state.kept = keep_best(
                 self.folder / CHECKPOINTS,
@@ -436,9 +453,9 @@ class Trainer:
             )
         if self._out_of_patience():
             state.finished = True
-            single = self._stands_for() == 1
-            since = f"in {counted(state.stale, 'report')}" if single else f"since update {state.best_update:,}"
-            self._say(f"no better {self.metric} {since}: stopped early")
+            since = counted(state.stale, "report" if self._stands_for() == 1 else "epoch")
+            measured = dict.fromkeys([self.metric, "perplexity"] if state.lowest is not None else [self.metric])
+            self._say(f"no better {' or '.join(measured)} in {since}: stopped early")
 
     def _finish(self) -> None:
         """Load the best weights, or the mean of the best ones where that is better."""
@@ -492,7 +509,7 @@ class Trainer:
         self._load(lambda: average_weights(folder, self.state.kept), folder)
         report = self._evaluated()
         report.averaged = number
-        report.best = self.state.best is None or self._value(report) >= self.state.best
+        report.best = self.state.best is None or selection_value(report.dev, self.metric) >= self.state.best
         if report.best:
             self._write_weights()
         self._write(report)  # last: a run that is killed after it does not make the mean again
@@ -609,7 +626,7 @@ def find_culprit(loss: Loss, settings: LossSettings) -> str:
 
 def _term(name: str, settings: LossSettings) -> str:
     setting = getattr(settings, name, None)
-    weight = setting.weight if isinstance(setting, AlignmentSettings) else setting
+    weight = getattr(setting, "weight", setting)
     return "the term of hard attention's draws" if weight is None else f"the term loss.{name} (weight {weight:g})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from seq2see.data import batches as module
 from seq2see.data.batches import BatchPlan
+from seq2see.errors import UserError
 
 Widths = NDArray[np.int64]
 
@@ -49,6 +51,25 @@ def test_a_row_over_the_budget_is_a_batch_of_its_own() -> None:
     batches = BatchPlan(widths, batch_tokens=100, batch_rows=10).epoch(0)
     assert sorted(batch.tolist() for batch in batches if 1 in batch) == [[1]]
     assert len(batches) == 2
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.parametrize("longest", [1, 3, 60])
+@pytest.mark.parametrize(("tokens", "most"), [(1, 8), (90, 8), (90, 1000)])
+def test_a_batch_has_as_many_neighbours_as_fit(columns: int, longest: int, tokens: int, most: int) -> None:
+    widths = np.random.default_rng(longest).integers(0, longest, size=(500, columns), endpoint=True)
+    plan = BatchPlan(widths, batch_tokens=tokens, batch_rows=most)
+    taken = plan.by_length()[::-1]
+    order = np.concatenate(taken)
+    expected: list[list[int]] = []
+    for row in order.tolist():
+        together = [*expected[-1], row] if expected else []
+        fits = len(together) * max(int(widths[together].max(0, initial=0).sum()), 1) <= tokens
+        if together and fits and len(together) <= most:
+            expected[-1] = together
+        else:
+            expected.append([row])
+    assert [batch.tolist() for batch in taken] == expected
 
 
 def test_seed_and_epoch_decide_and_nothing_else() -> None:
@@ -103,6 +124,14 @@ def test_a_plan_on_disk_is_the_plan_in_memory(tmp_path: Path, monkeypatch: pytes
     for epoch in (0, 1):
         assert [batch.tolist() for batch in disk.epoch(epoch)] == [batch.tolist() for batch in memory.epoch(epoch)]
     assert disk.symbols == memory.symbols == widths.sum()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ON_DISK_ROWS", 1)
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", partial(Path("/dev/full").open, "r+b"))
+    with pytest.raises(UserError):
+        BatchPlan(words(3000), batch_tokens=800, batch_rows=32).epoch(0)
 
 
 def test_rows_are_shuffled_as_numpy_permutes_them() -> None:

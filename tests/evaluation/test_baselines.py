@@ -7,11 +7,12 @@ import pytest
 
 from seq2see.errors import UserError
 from seq2see.evaluation import BASELINES, Rows, Unigram, baseline_from_dict, default_baseline, measure_baselines
-from seq2see.evaluation.baselines import Copy, Frequent, Lead, Majority, assign
+from seq2see.evaluation.baselines import Copy, Frequent, Lead, Majority, Nearest, assign
 
 
 def test_every_baseline_is_there() -> None:
-    assert sorted(BASELINES) == ["bag-of-words", "copy", "frequent", "last", "lead", "majority", "mean", "unigram"]
+    known = ["bag-of-words", "copy", "frequent", "last", "lead", "majority", "mean", "nearest", "unigram"]
+    assert sorted(BASELINES) == known
 
 
 def test_copy_lead_and_constants() -> None:
@@ -62,7 +63,10 @@ def test_unigram_needs_targets() -> None:
         Unigram({"a": 1}).measure(["perplexity"], Rows(["a"], [["a"]]))
 
 
-@pytest.mark.parametrize("model", [Copy(), Lead(), Majority("no"), Frequent("i see"), Unigram({"a": 3, "<eos>": 1})])
+MODELS = [Copy(), Lead(), Majority("no"), Frequent("i see"), Unigram({"a": 3, "<eos>": 1}), Nearest(["a"], ["b"])]
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_baselines_survive_json(model: Copy) -> None:
     again = baseline_from_dict(json.loads(json.dumps(model.to_dict())))
     assert type(again) is type(model)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.evaluation.ranking import Contender, Outcome, Ranking, seeds_interval, student_quantile
+from seq2see.evaluation.ranking import Contender, Outcome, Ranking, student_interval, student_quantile
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ def test_the_median_is_zero_and_many_degrees_are_normal() -> None:
 
 
 def test_an_interval_over_seeds() -> None:
-    made = seeds_interval([0.5, 0.7])
+    made = student_interval([0.5, 0.7])
     assert made is not None
     assert (made.value, made.low, made.high) == pytest.approx((0.6, 0.6 - 1.2706, 0.6 + 1.2706), abs=1e-4)
-    assert seeds_interval([0.5]) is None
+    assert student_interval([0.5]) is None
     with pytest.raises(UserError, match="no seeds"):
-        seeds_interval([])
+        student_interval([])
 
 
 def contender(name: str, *values: float, metric: str = "exact") -> Contender:

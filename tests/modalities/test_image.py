@@ -10,7 +10,16 @@ import pytest
 from PIL import Image
 
 from seq2see.data import image_files
-from seq2see.data.image_files import AugmentSettings, ImageInput, problem_of, read_image, size_of
+from seq2see.data.image_files import (
+    AugmentSettings,
+    ImageInput,
+    SmoothNoise,
+    distorted,
+    problem_of,
+    read_image,
+    size_of,
+    thickened,
+)
 from seq2see.data.media_files import MediaError
 from seq2see.modalities.image import ImageField
 
@@ -139,7 +148,10 @@ def test_a_damaged_exif_head_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "augment",
-    [{"flip": True}, {"crop": 0.5}, {"rotate": 20.0}, {"shear": 20.0}, {"blur": 4.0}, {"light": 0.5}, {"noise": 30.0}],
+    [
+        *({"flip": True}, {"crop": 0.5}, {"rotate": 20.0}, {"shear": 20.0}, {"blur": 4.0}, {"light": 0.5}),
+        *({"noise": 30.0}, {"elastic": 2.0}, {"elastic": 2.0, "elastic_width": 3.0}, {"thickness": 1.5}),
+    ],
     ids=str,
 )
 def test_every_change_changes_and_the_same_seed_changes_alike(tmp_path: Path, augment: dict[str, object]) -> None:
@@ -165,6 +177,44 @@ def test_lines_are_stretched_and_slanted_without_losing_ink(tmp_path: Path) -> N
         pixels = read_image(tmp_path / "line.png", slanted, np.random.default_rng(seed))[0]
         assert pixels.shape[1] <= 200 + 24
         assert (255 - pixels.astype(float)).sum() == pytest.approx(255 * 8 * 40, rel=0.05)
+
+
+def test_elastic_distortion_moves_every_point_by_its_field() -> None:
+    """Against bilinear interpolation pixel by pixel, in grey and in colour; the field is smooth and of deviation 1."""
+    high, wide, amount, width = 9, 700, 1.5, 4.0
+    grey = np.random.default_rng(0).integers(0, 256, (high, wide)).astype(np.uint8)
+    random = np.random.default_rng(5)
+    fields = [SmoothNoise(high, wide, width, random).rows(slice(0, high)) for _ in range(2)]
+    ours = distorted(grey, amount, width, np.random.default_rng(5))
+    for y, x in [(0, 0), (8, 699), (4, 300), (7, 13), *((row, 20 * row) for row in range(high))]:
+        down = min(max(y + amount * float(fields[0][y, x]), 0), high - 1)
+        across = min(max(x + amount * float(fields[1][y, x]), 0), wide - 1)
+        expected = 0.0
+        for row in range(high):
+            for column in range(max(int(across) - 1, 0), min(int(across) + 3, wide)):
+                share = max(1 - abs(down - row), 0) * max(1 - abs(across - column), 0)
+                expected += share * grey[row, column]
+        assert abs(float(ours[y, x]) - expected) <= 1, (y, x)
+    colours = distorted(np.stack([grey, grey, 255 - grey], axis=2), amount, width, np.random.default_rng(5))
+    assert (colours[..., 0] == ours).all()
+    assert (np.abs(colours[..., 2].astype(int) - (255 - ours.astype(int))) <= 1).all()
+    many = np.stack([SmoothNoise(high, wide, width, random).rows(slice(0, high)) for _ in range(20)])
+    assert many.std() == pytest.approx(1, abs=0.05)
+    apart = [np.corrcoef(many[..., :-by].ravel(), many[..., by:].ravel())[0, 1] for by in (4, 16)]
+    assert apart[0] == pytest.approx(np.exp(-0.25), abs=0.05), "two Gaussians, one deviation apart"
+    assert abs(apart[1]) < 0.1
+
+
+def test_strokes_grow_and_shrink_by_so_many_pixels() -> None:
+    stroke = np.full((12, 20), 255, dtype=np.uint8)
+    stroke[:, 8:12] = 0
+    inks = {amount: float((255 - thickened(stroke, amount).astype(float)).sum()) / 255 / 12 for amount in (-2, -0.5, 1)}
+    assert inks == pytest.approx({-2: 8, -0.5: 5, 1: 2}, abs=0.02)
+    assert thickened(stroke, 0.0) is stroke
+    dot = np.zeros((5, 5), dtype=np.uint8)
+    dot[2, 2] = 200
+    assert thickened(dot, 1.0).tolist()[1:4] == [[0, 0, 200, 0, 0], [0, 200, 200, 200, 0], [0, 0, 200, 0, 0]]
+    assert thickened(np.repeat(dot[..., None], 3, axis=2), 1.0)[2, 1].tolist() == [200] * 3
 
 
 @pytest.mark.parametrize("fit", ["crop", "stretch", "pad"])

@@ -23,7 +23,7 @@ from seq2see.data.video_files import (
     select_frames,
 )
 from seq2see.errors import MissingExtra, UserError
-from seq2see.modalities.video import VideoField, changed, jittered, turned
+from seq2see.modalities.video import VideoField, changed, jittered, sped_up, turned
 from tests.clips import av, counted, written
 
 SMALL = VideoInput(height=32, width=48, colour="grey", longest=4, fit="stretch")
@@ -253,8 +253,52 @@ def test_changes_keep_a_clip_a_clip() -> None:
     assert all((one.pixels == pixels).all() for one in made())
 
 
+def made_of(clip: Clip, **how: object) -> list[Clip]:
+    settings = VideoAugmentSettings.model_validate(how)
+    return [changed(clip, settings, np.random.default_rng(seed), most=30) for seed in range(40)]
+
+
+def test_a_clip_is_played_faster_and_slower_within_the_limit() -> None:
+    clip = Clip(np.arange(24, dtype=np.uint8)[:, None, None, None].repeat(4, 2), np.arange(24, dtype=np.float32))
+    clips = made_of(clip, speed=0.4)
+    numbers = [one.pixels[:, 0, 0, 0].tolist() for one in clips]
+    assert all(one == sorted(one) for one in numbers)
+    assert all((one.times == one.pixels[:, 0, 0, 0]).all() for one in clips)
+    lengths = [len(one) for one in numbers]
+    assert min(lengths) in range(17, 21), "24 / 1.4 and a little more"
+    assert max(lengths) == 30, "24 / 0.6 are 40, and no more than `most` are read"
+    assert all(max(np.diff(one)) <= 2 for one in numbers), "what is left out is spread evenly"
+    assert sped_up(1, 1.5).tolist() == [0]
+
+
+def test_a_rectangle_is_hidden_in_all_frames() -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (6, 3, 20, 30)).astype(np.uint8)
+    for one in made_of(Clip(pixels, np.arange(6, dtype=np.float32)), occlude=0.5):
+        same = (one.pixels == pixels).all((0, 1))
+        rows, columns = (np.flatnonzero(~same.all(axis)) for axis in (1, 0))
+        if len(rows):
+            assert len(rows) <= 10
+            assert len(columns) <= 15
+            hidden = one.pixels[:, :, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+            assert (hidden == round(pixels.mean())).all()
+    areas = {int((one.pixels != pixels).sum()) for one in made_of(Clip(pixels, np.zeros(6, np.float32)), occlude=0.5)}
+    assert len(areas) > 20
+
+
+def test_stretches_of_frames_are_hidden_at_most_a_quarter_each() -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (16, 1, 8, 8)).astype(np.uint8)
+    mean, lengths = np.rint(pixels.mean(0)), []
+    for one in made_of(Clip(pixels, np.arange(16, dtype=np.float32)), time_masks=1, time_width=9):
+        hidden = np.flatnonzero((one.pixels != pixels).any((1, 2, 3)))
+        assert (one.pixels[hidden] == mean).all()
+        assert (np.diff(hidden) == 1).all()
+        lengths.append(len(hidden))
+    assert set(lengths) == {0, 1, 2, 3, 4}
+
+
 def test_changes_are_drawn_by_the_run_and_only_where_it_learns(tmp_path: Path) -> None:
-    field = VideoField(but(augment={"shift": 0.2, "light": 0.3, "jitter": 0.2}))
+    augment = {"shift": 0.2, "light": 0.3, "jitter": 0.2, "speed": 0.2, "occlude": 0.3, "time_masks": 1}
+    field = VideoField(but(augment=augment))
     paths = [str(written(tmp_path / f"{i}.mp4", counted(9))) for i in range(2)]
     with RaggedWriter(None) as writer:
         for path in paths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ import seq2see
 from seq2see.encoders.backbones.pretrained import EfficientNetLite
 from seq2see.errors import UserError
 from seq2see.modalities.files import MediaField
+from seq2see.pipeline import frozen_features
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 180, 60), "blue": (40, 50, 210)}
 RECIPE = {
@@ -88,6 +90,32 @@ def test_a_measurement_reads_each_picture_once_and_finds_the_same(
     assert ("files read", len(COLOURS), len(COLOURS)) in told
     again = model.score(table)
     assert found.metrics["perplexity"] == pytest.approx(again.perplexity, rel=1e-3)
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 7, 9])
+def test_files_are_read_a_few_at_a_time_and_stored_each_under_its_name(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(frozen_features, "BATCH_FILES", 4)
+    monkeypatch.setattr(frozen_features, "BATCH_FILES_CPU", 3)
+    files = [str(file) for file in range(number)]
+    at_once, stored, told = list[int](), dict[str, float](), list[int]()
+
+    def frozen(column: torch.Tensor) -> torch.Tensor:
+        at_once.append(len(column))
+        return column + 0.5
+
+    frozen_features.make_features(
+        SimpleNamespace(add=lambda paths, values: stored.update(zip(paths, values.tolist(), strict=True))),  # type: ignore[arg-type]
+        SimpleNamespace(batch=lambda part: torch.tensor([float(file) for file in part])),  # type: ignore[arg-type]
+        SimpleNamespace(frozen_features=frozen),  # type: ignore[arg-type]
+        files,
+        device=torch.device("cpu"),
+        on_progress=lambda done, of: told.append(done),
+    )
+    assert stored == {file: float(file) + 0.5 for file in files}
+    assert max(at_once) <= 3
+    assert told[-1] == number
 
 
 def test_a_cache_that_cannot_be_written_is_named(table: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_every_key_a_recipe_has_is_there_and_explained() -> None:
 def test_keys_are_described_by_what_holds() -> None:
     known = {key.path: key for key in keys()}
     assert known["decoder.size"].default == f"`{Recipe().decoder.size}`"
-    assert known["decoder.size"].kind == "whole number above 0, to 1,000,000"
+    assert known["decoder.size"].kind == "whole number above 0, to 1,000,000, or auto"
     assert known["decoder.cell"].kind == "rnn, gru, lstm, or one that --plugin brings"
     assert known["training.floor"].kind == "number from 0, to 1"
     assert all(score in known["attention.score"].kind for score in [*scores.settings, "none"])

@@ -53,6 +53,9 @@ NO_EFFECT = [
         "inputs.image.encoder.tuned",
     ),
     Refused(
+        with_image({"augment": {"elastic_width": 9.0}}), {"inputs.image.augment.elastic_width": "no-effect"}, "elastic"
+    ),
+    Refused(
         with_image({"fit": "stretch", "augment": {"stretch": 0.5}}),
         {"inputs.image.augment.stretch": "no-effect"},
         "224",

@@ -87,6 +87,12 @@ REFUSED = [
     ),
     Refused(
         PICTURE,
+        {"inputs.image.augment.elastic": "augmented-output"},
+        "picture",
+        overrides=["inputs.image.augment.elastic=1"],
+    ),
+    Refused(
+        PICTURE,
         {"decoder.reconstruction.channels": "reconstruction"},
         "4",
         overrides=["decoder.reconstruction={pixels: transposed, channels: [8, 8, 8, 8]}"],

@@ -15,6 +15,7 @@ from seq2see.recipe import load_recipe
 from seq2see.registry import RULES, Problem
 from tests.recipe.refusing import LABEL, ONE, TWO, Refused, find_problems, mentions, problems_of
 
+TEACHERS, TAUGHT = "loss.distillation.teachers", {"distillation": {"teachers": ["a"]}}
 COMBINATIONS = [
     Refused(
         {**ONE, "attention": "adittive"},
@@ -45,6 +46,38 @@ COMBINATIONS = [
     Refused({**ONE, "decoder": {"kind": "label"}}, {"decoder.kind": "decoder-kind"}, "label text recurrent"),
     Refused({"output": {"kind": "label"}}, {"inputs": "missing-input"}, "label"),
     Refused({**ONE, "data": {"stream": True}}, {"data.stream": "stream"}, "inputs false"),
+    Refused({**ONE, "loss": {"distillation": {"teachers": ["a", "a"]}}}, {TEACHERS: "distillation"}, "twice"),
+    Refused({"data": {"stream": True}, "loss": TAUGHT}, {TEACHERS: "distillation"}, "stream"),
+    Refused(
+        {"inputs": {"x": {"kind": "vector"}}, "output": {"kind": "vector"}, "loss": TAUGHT},
+        {TEACHERS: "distillation"},
+        "probabilities",
+    ),
+    Refused(
+        {**ONE, "loss": TAUGHT, "training": {"scheduled_sampling": 0.2}},
+        {"training.scheduled_sampling": "distillation"},
+        "teachers 0",
+    ),
+    Refused(
+        {**ONE, "decoder": {"copy_from": "source"}, "training": {"noise": {"mask": 0.1}}},
+        {"training.noise": "noise"},
+        "decoder.copy_from",
+    ),
+    Refused(
+        {**ONE, "loss": {"alignment": {"column": "links"}}, "training": {"noise": {"mask": 0.1}}},
+        {"training.noise": "noise"},
+        "loss.alignment.column",
+    ),
+    Refused({"search": {"language_model": "lm"}}, {"search.language_model": "language-model"}, "input none"),
+    Refused(
+        {
+            **ONE,
+            "decoder": {"copy_from": "source"},
+            "search": {"language_model": "lm", "language_model_internal": 0.2},
+        },
+        {"search.language_model_internal": "language-model"},
+        "decoder.copy_from source 0",
+    ),
     Refused(
         {**ONE, "training": {"deterministic": True, "minutes": 3, "threads": 2, "precision": "auto"}},
         {f"training.{key}": "deterministic" for key in ("minutes", "threads", "precision")},
@@ -124,6 +157,15 @@ COMBINATIONS = [
         {"evaluation.baseline": "metrics"},
         "majority copy lead frequent unigram none",
     ),
+    *(
+        Refused({**ONE, "evaluation": {"further_baselines": names}}, {"evaluation.further_baselines": "metrics"}, told)
+        for names, told in (
+            (["majority"], "majority copy lead nearest"),
+            (["copy"], "copy"),
+            (["unigram"], "unigram"),
+            (["nearest", "nearest"], "nearest"),
+        )
+    ),
     Refused({**ONE, "encoder": {"layers": 600}, "decoder": {"layers": 600}}, {"decoder": "layers"}, "1,201 601 1,000"),
     Refused(
         {"search": {"min_length": 9, "max_length": 8}}, {"search.min_length": "search-lengths"}, "9 search.max_length 8"
@@ -175,7 +217,21 @@ SCORES_OF_LABELS = [
 ]
 
 
-@pytest.mark.parametrize("case", [*COMBINATIONS, *SIZES, *SCORES_OF_LABELS], ids=str)
+MATCHED = {**TWO, "output": {"kind": "label"}, "decoder": {"kind": "matching", "start": ["a", "b"]}}
+MATCHING = [
+    Refused({**MATCHED, "decoder": {"kind": "matching", "start": start}}, {"decoder.start": "matching"}, "two a, b")
+    for start in ("a", "none", ["a", "a"])
+] + [
+    Refused(
+        {**MATCHED, "inputs": {"a": {"kind": "vector"}, "b": {}}, "attention": {"over": "b"}},
+        {"decoder.start": "matching", "decoder.kind": "matching"},
+        "a place",
+    ),
+    Refused({**MATCHED, "inputs": {"a": {}, "b": {"encoder": {"size": 5}}}}, {"decoder.kind": "matching"}, "512 10"),
+]
+
+
+@pytest.mark.parametrize("case", [*COMBINATIONS, *SIZES, *SCORES_OF_LABELS, *MATCHING], ids=str)
 def test_refused_combinations(case: Refused) -> None:
     case.check()
 
@@ -211,8 +267,10 @@ def all_cases() -> dict[str, list[Refused]]:
 
 @cache
 def syntax_nodes() -> list[tuple[Path, ast.AST]]:
-    """Every node of the package's files that have to do with problems of recipes."""
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    """Every node of the package's files that have to do with problems of recipes; those of the spaces that `tune`
+    searches are tested beside it."""
+    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if path.name != "search_space.py"]
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
     return [(path, node) for path, text in texts.items() if "Problem" in text for node in ast.walk(ast.parse(text))]
 
 

@@ -145,6 +145,8 @@ NO_EFFECT = [
         {"inputs.video.augment.flip": "no-effect"},
         "inputs.video.encoder.tuned",
     ),
+    Refused(with_video({"frames": 4, "augment": {"speed": 0.2}}), {"inputs.video.augment.speed": "no-effect"}, "4"),
+    Refused(with_video({"augment": {"time_width": 4}}), {"inputs.video.augment.time_width": "no-effect"}, "time_masks"),
 ]
 
 

@@ -335,9 +335,10 @@ def _variants() -> dict[str, Case]:
         ),
         "entailment-concat": Case(
             "entailment",
-            ("decoder.join=concat", "attention.score=none", "loss.class_weights=balanced"),
+            ("decoder.kind=label", "decoder.join=concat", "attention.score=none", "loss.class_weights=balanced"),
             without=("attention.size",),
         ),
+        "entailment-label": Case("entailment", ("decoder.kind=label",)),
         "entailment-transformer": Case(
             "entailment", ("decoder.kind=transformer", "decoder.layers=2", "decoder.feedforward=24")
         ),

@@ -184,3 +184,10 @@ def test_a_folder_of_another_kind_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     with pytest.raises(UserError, match="seq2see export"):
         loaded(tmp_path)
+
+
+def test_the_runtime_searches_without_language_models(exported: Exported) -> None:
+    model = loaded(exported("transliteration"))
+    assert not [key for key in model.known["search"] if key.startswith("language_model")]
+    with pytest.raises(UserError, match="language_model"):
+        model.predict("ab", language_model="lm.arpa")

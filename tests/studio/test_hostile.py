@@ -39,7 +39,7 @@ def post(client: TestClient, route: str, body: Any) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("key", ["a[b", "[", "int", "str", "float", "list[str]", "", "\x00", "[key]"])
+@pytest.mark.parametrize("key", ["a[b", "[", "int", "str", "float", "list[str]", "", "\x00", "[key]", "language_model"])
 def test_unknown_keys_are_refused_by_their_names(client: TestClient, route: str, key: str) -> None:
     status, message = post(client, route, {**SPELLER, key: 1})
     assert (status, f"unknown key '{key.encode('unicode_escape').decode()}'" in message) == (422, True), message

@@ -17,6 +17,7 @@ import seq2see
 from seq2see import api
 from seq2see.cli import main
 from seq2see.data.tables import VARIABLE
+from seq2see.errors import UserError
 from seq2see.studio.app import create_app
 from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.model_repository import find_examples, load_models
@@ -264,3 +265,42 @@ def test_where_examples_lie_is_said_with_a_warning(
         told = capsys.readouterr().err
         assert "not shown unless --files " + said.format(tmp_path) in told
         assert "it is the model's folder that names this place: give it only if you trust that folder" in told
+
+
+ARPA = """\\data\\
+ngram 1=8
+
+\\1-grams:
+-1\t<unk>
+-1\t</s>
+-1\tA
+-1\tB
+-1\tC
+-1\tD
+-1\tE
+-0.2\tF
+
+\\end\\
+"""
+
+
+def test_the_operator_alone_names_a_language_model(serve: Serve, speller: Path, tmp_path: Path) -> None:
+    path, folder = tmp_path / "letters.arpa", tmp_path / "model"
+    path.write_text(ARPA, "utf-8")
+    model = api.load(speller)
+    plain = model.predict("abcd").score
+    search = model.recipe.search.model_copy(update={"language_model": str(path), "language_model_weight": 0.5})
+    model.bundle.recipe = model.recipe.model_copy(update={"search": search})
+    model.save(folder)
+    client = serve(folder)
+    answer = client.post("/api/predict", json={"model": "model", "input": "abcd"}).json()
+    expected = model.predict("abcd").score
+    assert expected != pytest.approx(plain)
+    assert answer["predictions"][0]["score"] == pytest.approx(expected, abs=1e-4)
+    assert str(tmp_path) not in client.get("/api/models").text + client.get("/api/models/model").text
+    refused = client.post("/api/predict", json={"model": "model", "input": "abcd", "language_model": str(path)})
+    assert refused.status_code == 422
+    path.unlink()
+    assert client.post("/api/predict", json={"model": "model", "input": "dcba"}).status_code == 200
+    with pytest.raises(UserError, match=r"search\.language_model"):
+        load_models([f"model={folder}"], LIMITS, ServerMetrics())

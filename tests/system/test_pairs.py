@@ -36,7 +36,10 @@ def test_entailment_compares_words_and_minds_negation(tmp_path: Path) -> None:
     assert trained.model.evaluate(trained.mismatched("hypothesis")).metrics["accuracy"] <= 0.6
     answer = trained.model.predict({"premise": "a dog sleeps today", "hypothesis": "no dog sleeps"})
     assert answer.label == "contradiction"
-    assert set(answer.looks.maps) == {"premise", "hypothesis"}
+    assert set(answer.looks.maps) == {"premise", "hypothesis", "premise.hypothesis", "hypothesis.premise"}
+    assert answer.looks.rows["hypothesis.premise"] == ["no", "dog", "sleeps"]
+    assert answer.looks.inputs["hypothesis.premise"] == ["a", "dog", "sleeps", "today"]
+    assert answer.looks.maps["hypothesis.premise"][1:].argmax(1).tolist() == [1, 2]  # equal words find each other
 
 
 def test_question_answering_answers_what_it_learned_however_it_is_asked(tmp_path: Path) -> None:

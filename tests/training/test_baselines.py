@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from seq2see.evaluation import Unigram
+from seq2see.evaluation.baselines import Nearest
 from seq2see.recipe import load_recipe
 from seq2see.training.dataset import Corpus, read_corpus
 from tests.system.small import write_table
@@ -42,6 +43,21 @@ def test_probabilities_of_all_that_can_be_written_sum_to_one(tmp_path: Path) -> 
     [unigram] = [model for model in corpus.baselines if isinstance(model, Unigram)]
     written = [symbol for symbol in corpus.fields.output.vocabulary.symbols if symbol not in ("<pad>", "<sos>")]
     assert sum(1 / unigram.perplexity([[symbol]]) for symbol in written) == pytest.approx(1.0)
+
+
+def test_further_baselines_are_fitted_after_the_first(tmp_path: Path) -> None:
+    wanted = {"baseline": "copy", "further_baselines": ["nearest", "frequent"]}
+    names = [baseline.name for baseline in read(tmp_path, evaluation=wanted).baselines]
+    assert names == ["copy", "nearest", "frequent", "unigram"]
+    nearest = read(tmp_path, evaluation=wanted).baselines[1]
+    assert isinstance(nearest, Nearest)
+    assert sorted(zip(nearest.texts, nearest.answers, strict=True)) == sorted(PAIRS)
+
+
+def test_where_no_rows_may_be_kept_none_are(tmp_path: Path) -> None:
+    wanted = {"baseline": "nearest", "further_baselines": ["frequent"]}
+    corpus = read(tmp_path, evaluation=wanted, training={"samples": 0})
+    assert [baseline.name for baseline in corpus.baselines] == ["frequent", "unigram"]
 
 
 def test_a_stream_is_counted_as_it_is_read(tmp_path: Path) -> None:

@@ -125,3 +125,18 @@ def test_what_does_not_repeat_is_refused_with_deterministic(setting: str) -> Non
     key = setting.partition("=")[0]
     with pytest.raises(UserError, match=key):
         load_recipe("transliteration", overrides=["training.deterministic=true", setting])
+
+
+@pytest.mark.parametrize("longest", [40, 1500, 5000])
+@pytest.mark.parametrize("least", [0, 1200])
+def test_the_longest_rows_are_found_in_pieces(longest: int, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = (
+        np.random.default_rng(0).integers(least // 2, max(longest, least + 2) // 2, size=(700, 2)).astype(np.uint16)
+    )
+    found = memory._longest_rows(widths)
+    symbols = widths.sum(1)
+    measurable = symbols[symbols <= memory.LONGEST_MEASURED]
+    wanted = measurable.max() if len(measurable) else symbols.min()
+    assert found == (symbols.max(), np.flatnonzero(symbols == wanted)[0], wanted)
+    monkeypatch.setattr(memory, "ROWS_AT_ONCE", 64)
+    assert memory._longest_rows(widths) == found

@@ -74,6 +74,9 @@ def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_
     else:
         data = text(tmp_path / "text.txt")
         recipe = TEXT
+    dropped = {"recurrent_dropout": 0.1, "weight_drop": 0.1, "variational": True}
+    dropped |= {"embedding": {"size": 4, "symbol_dropout": 0.1}}
+    recipe = {**recipe, **{part: {**recipe[part], **dropped} for part in ("encoder", "decoder") if part in recipe}}
     recipe = with_training(recipe, updates=UPDATES, report_every=25, checkpoint_every=INTERVAL)
     run(recipe, data, tmp_path / "whole")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seq2see.errors import UserError
-from seq2see.training.comparing import variants
+from seq2see.training.variants import variants
 
 
 def test_all_values_meet_all_others_in_the_order_given() -> None:

@@ -77,3 +77,8 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 
 def journal(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a .jsonl table."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

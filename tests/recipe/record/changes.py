@@ -132,7 +132,29 @@ GONE: set[str] = set()
 """Paths, or beginnings of paths up to a dot, that accepted recipes no longer have where they had them:
 `attention.gumbel_temperature`, or `decoder.reconstruction` for all below it. NAME stands for the name of an input."""
 
-ADDED: set[str] = {"data.shuffle_rows", "training.deterministic", "training.ema", "training.wait_minutes"}
+ADDED: set[str] = {
+    "fitted",
+    "data.shuffle_rows",
+    "evaluation.further_baselines",
+    "loss.distillation",
+    "training.deterministic",
+    "training.ema",
+    "training.noise",
+    "training.wait_minutes",
+    *(
+        f"{part}.{key}"
+        for part in ("encoder", "decoder", "inputs.NAME.encoder", "encoder.recurrent", "inputs.NAME.encoder.recurrent")
+        for key in ("variational", "recurrent_dropout", "weight_drop", "embedding.symbol_dropout")
+    ),
+    *(
+        f"inputs.NAME.augment.{key}"
+        for key in ("elastic", "elastic_width", "thickness", "speed", "occlude", "time_masks", "time_width")
+    ),
+    "search.language_model",
+    "search.language_model_internal",
+    "search.language_model_use",
+    "search.language_model_weight",
+}
 """Paths, written in the same way, that accepted recipes have where they had none."""
 
 

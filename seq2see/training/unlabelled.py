@@ -1,0 +1,194 @@
+"""Rows without outputs that models answer, so that others learn from them: for self-training and distillation.
+
+Dev rows are always real ones: they are set aside from the labelled rows before anything is answered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from seq2see.data.columns import ALIGNMENT, OUTPUT, Resolution
+from seq2see.data.split import hold_out, row_hash
+from seq2see.data.tables import Data, Table
+from seq2see.data.vocabulary import EOS, SPECIALS
+from seq2see.errors import UserError, counted
+from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.predictor import options_of, predict
+from seq2see.recipe import Recipe
+from seq2see.training.dataset import filled, held_table, open_table, with_columns
+
+BEAM = 5
+"""Of the search for answers, where the recipe's own is smaller."""
+AT_ONCE = 1000
+"""Rows whose answers are in memory with all that belongs to them."""
+
+Row = Mapping[str, str]
+
+
+@dataclass
+class LabelledRows:
+    """The rows of a labelled table by the recipe's names.
+
+    recipe: with the columns of the table; train, dev: rows with outputs; notes: messages for the user.
+    """
+
+    recipe: Recipe
+    train: list[Row]
+    dev: list[Row]
+    notes: list[str] = field(default_factory=list)
+
+    def records(self, rows: Iterable[Row]) -> list[dict[str, str]]:
+        """Rows as those of a table with the recipe's columns."""
+        columns = {name: settings.column or name for name, settings in self.recipe.inputs.items()}
+        columns[OUTPUT] = self.recipe.output.column or OUTPUT
+        links = self.recipe.loss.alignment.column
+        if links is not None:
+            columns[ALIGNMENT] = links
+        return [{column: row.get(name, "") for name, column in columns.items()} for row in rows]
+
+    def unseen(self, rows: Iterable[Row]) -> list[Row]:
+        """Those of the rows, each once, whose inputs are not among the labelled ones."""
+        names = list(self.recipe.inputs)
+        seen = {tuple(row[name] for name in names) for row in (*self.train, *self.dev)}
+        kept: list[Row] = []
+        for row in rows:
+            inputs = tuple(row[name] for name in names)
+            if inputs not in seen:
+                seen.add(inputs)
+                kept.append(row)
+        return kept
+
+
+def check_answerable(recipe: Recipe, option: str) -> None:
+    """Refuse recipes whose rows a model cannot label for another; option: that asks for it."""
+    written = recipe.output.column or OUTPUT
+    shared = [name for name, column in recipe.inputs.items() if (column.column or name) == written]
+    if not recipe.inputs:
+        reason = "a language model has no inputs to be answered"
+    elif recipe.output.numeric:
+        reason = f"{recipe.output.noun} has no probability by which it could be trusted"
+    elif recipe.generated_labels:
+        reason = f"labels are made of the inputs themselves (output.made {recipe.generated_labels}): none is missing"
+    elif shared:
+        reason = f"the output is the column of input '{shared[0]}': none is missing"
+    else:
+        return
+    raise UserError(f"{option}: {reason}")
+
+
+def read_labelled(recipe: Recipe, data: Data, dev: Data | None, columns: Sequence[str] | None) -> LabelledRows:
+    """The rows of --data and --dev; without --dev, rows are set aside by the rule of every run."""
+    table, resolution = _open(recipe, data, columns)
+    recipe = with_columns(recipe, table, resolution)
+    rows: list[Row] = list(resolution.rows(table, filled=filled(recipe)))
+    notes = [*([resolution.note] if resolution.note else []), *table.notes]
+    if dev is not None:
+        others, named = _open(recipe, dev, columns)
+        return LabelledRows(recipe, rows, list(named.rows(others, filled=filled(recipe))), [*notes, *others.notes])
+    split = hold_out(rows, names=list(recipe.inputs), share=recipe.data.dev_share, most=recipe.data.dev_most)
+    split.check()
+    return LabelledRows(recipe, list(split.train(rows)), list(split.held), [*notes, split.note])
+
+
+def read_unlabelled(recipe: Recipe, data: Data) -> tuple[list[Row], list[str]]:
+    """(the inputs of a table's rows, notes); outputs that it may have are not read."""
+    table, resolution = _open(recipe, data, None, optional=[OUTPUT])
+    names = list(recipe.inputs)
+    rows = [{name: row[name] for name in names} for row in resolution.rows(table, filled=recipe.needed)]
+    return list(rows), [*([resolution.note] if resolution.note else []), *table.notes]
+
+
+def _open(
+    recipe: Recipe, data: Data, columns: Sequence[str] | None, optional: Sequence[str] = ()
+) -> tuple[Table, Resolution]:
+    if isinstance(data, str | Path):
+        return open_table(recipe, data, columns, optional=optional)
+    return held_table(recipe, data, columns, optional=optional)
+
+
+# ---------------------------------------------------------------- answers
+
+
+class Answer(NamedTuple):
+    """What a model, or an ensemble, answers.
+
+    text: the output or the label, empty where the search found no end; confidence: its probability, of a text the
+    geometric mean over its symbols, `<eos>` included.
+    """
+
+    text: str
+    confidence: float
+
+
+def answers(bundles: Sequence[Bundle], rows: Sequence[Row], *, beam: int | None = None) -> Iterator[Answer]:
+    """The answers of a model, or an ensemble, to rows in their order, without `<unk>`. beam: default the recipe's, but
+    at least BEAM."""
+    recipe = bundles[0].recipe
+    if recipe.output.one_step:
+        options = options_of(recipe)
+    else:
+        width = max(recipe.search.beam, BEAM) if beam is None else beam
+        options = options_of(recipe, beam=width, n_best=1, avoid_unknown=True)
+    for start in range(0, len(rows), AT_ONCE):
+        for found in predict(bundles, rows[start : start + AT_ONCE], options):
+            ended = recipe.output.one_step or (found.tokens and found.tokens[-1].text == SPECIALS[EOS])
+            confidence = math.exp(found.log_probability / max(len(found.tokens), 1))
+            yield Answer(str(found.answer) if ended else "", confidence)
+
+
+def answered_rows(
+    labelled: LabelledRows,
+    unlabelled: Data | None,
+    bundles: Sequence[Bundle],
+    *,
+    confidence: float = 0.0,
+    real_share: float = 1.0,
+    beam: int | None = None,
+) -> tuple[list[Row], list[str]]:
+    """(training rows with real outputs and with answers, notes for the user).
+
+    confidence: answers below it are left out; real_share: of the labelled rows that keep their outputs, while the
+    others get answers, whatever their confidence.
+    """
+    names = [*labelled.recipe.inputs, OUTPUT]
+    real = [row for row in labelled.train if _drawn(row, names) < real_share]
+    replaced = [row for row in labelled.train if _drawn(row, names) >= real_share]
+    notes = []
+    rows: list[Row] = list(real)
+    if replaced:
+        found = zip(replaced, answers(bundles, replaced, beam=beam), strict=True)
+        rows += [{**row, OUTPUT: answer.text} for row, answer in found if answer.text.strip()]
+        notes.append(f"{len(real):,} of {counted(len(labelled.train), 'labelled row')} keep their outputs")
+    if unlabelled is None:
+        return rows, notes
+    everything, read = read_unlabelled(labelled.recipe, unlabelled)
+    asked = labelled.unseen(everything)
+    if not asked:
+        raise UserError(f"--unlabelled: all {counted(len(everything), 'row')} have inputs of labelled rows")
+    highest, kept = 0.0, 0
+    for row, answer in zip(asked, answers(bundles, asked, beam=beam), strict=True):
+        if answer.text.strip():
+            highest = max(highest, answer.confidence)
+            if answer.confidence >= confidence:
+                kept += 1
+                rows.append({**row, OUTPUT: answer.text})
+    if not kept:
+        asked_for = counted(len(asked), "unlabelled row")
+        if not highest:
+            raise UserError(f"--unlabelled: no answer to {asked_for} is a text that ends (search.max_length)")
+        raise UserError(
+            f"--confidence {confidence:g}: no answer to {asked_for} reaches it, the highest has {highest:.3f}; the "
+            "model that gave them is kept"
+        )
+    known = f" ({len(everything) - len(asked):,} more are labelled, or twice there)" if asked != everything else ""
+    least = f" with a confidence of at least {confidence:g}" if confidence else ""
+    return rows, [*notes, *read, f"unlabelled: {kept:,} of {counted(len(asked), 'row')} are answered{least}{known}"]
+
+
+def _drawn(row: Row, names: Sequence[str]) -> float:
+    """A number from 0 to 1 that depends on the row alone."""
+    return row_hash(row, names) / (1 << 64)
