@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from seq2see.attention import Attention, AttentionSettings
 from seq2see.attention.scores import ScaledDot
-from seq2see.decoders.base import Conditions, decoders
-from seq2see.decoders.label import LabelDecoder, LabelDecoderSettings
+from seq2see.decoders.base import AnswerSettings, Conditions, ReadoutSettings, decoders
+from seq2see.decoders.label import LabelDecoder
 from seq2see.decoders.records import DecoderEquations, Ready
 from seq2see.dropout import dropout
 from seq2see.encoders.layers import masked_mean
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
 
 
-class MatchingDecoderSettings(LabelDecoderSettings):
+class MatchingDecoderSettings(ReadoutSettings, AnswerSettings):
     """A label of two inputs, each place of which looks for its like in the other input."""
 
+    writes = ("label",)
     reads_summaries = False
     kind: Literal["matching"] = Field(
         "matching", description="a label of two inputs: each place is compared with what it finds in the other input"
@@ -70,7 +71,7 @@ class MatchingDecoder(LabelDecoder):
     places of the first, columns of the second.
     """
 
-    Settings: ClassVar[type[MatchingDecoderSettings]] = MatchingDecoderSettings
+    Settings: ClassVar[type[AnswerSettings]] = MatchingDecoderSettings
 
     def __init__(self, settings: MatchingDecoderSettings, attention: AttentionSettings, conditions: Conditions):
         if len(conditions.start) != 2:
