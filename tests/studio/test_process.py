@@ -32,7 +32,7 @@ def serving(names: str, *command: object) -> Iterator[tuple[subprocess.Popen[str
         said, found = list[str](), None
         for line in iter(server.stderr.readline, ""):
             said.append(line)
-            if found := re.match(rf"{names}: (http://127\.0\.0\.1:\d+)/", line):
+            if found := re.search(rf"{names}: (http://127\.0\.0\.1:\d+)/", line):
                 break
         assert found, "".join(said)
         yield server, found[1]
