@@ -24,7 +24,7 @@ from seq2see.errors import UserError
 from seq2see.looks import Layout
 from seq2see.modalities.image import Pictures
 from seq2see.registry import Problem
-from seq2see.settings.base import Layers, Positions, Share, Side, Size, no_effect
+from seq2see.settings.base import FittedDropout, FittedSize, Layers, Positions, Side, Size, no_effect
 from seq2see.settings.columns import EncoderSettings, InputColumn
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ class TransformerEncoderSettings(EncoderSettings):
     reads: ClassVar[tuple[str, ...]] = ("text", "set", "frames", "image")
     for_texts: ClassVar[bool] = True
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
-    size: Size = Field(256, description="size of a place")
+    size: FittedSize = Field(256, description="size of a place")
     layers: Layers = Field(3, description="one above the other")
     heads: Size = Field(4, description="looks side by side in each layer; divides the size")
     feedforward: Size = Field(1024, description="size of the inner layer behind each look")
-    dropout: Share = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
+    dropout: FittedDropout = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
     positions: Positions = Field(
         "sinusoidal",
         description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",

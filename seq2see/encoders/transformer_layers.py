@@ -20,7 +20,7 @@ from seq2see.encoders.positional_input import PositionalInput
 from seq2see.looks import Layout, LayoutKind
 from seq2see.memory import EncoderMap, Places
 from seq2see.registry import Problem
-from seq2see.settings.base import Layers, Positions, Settings, Share, Size, no_effect
+from seq2see.settings.base import FittedDropout, FittedSize, Layers, Positions, Settings, Size, no_effect
 from seq2see.symbols import Symbols, default_symbols, layer_symbols
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class RecurrentLevelSettings(CellSettings):
 class TransformerLevelSettings(Settings):
     """Layers of self-attention, in a level of a larger encoder."""
 
-    size: Size = Field(256, description="size of a state")
+    size: FittedSize = Field(256, description="size of a state")
     layers: Layers = Field(1, description="one above the other")
-    dropout: Share = Field(0.0, description="on what enters and on what each part of a layer gives")
+    dropout: FittedDropout = Field(0.0, description="on what enters and on what each part of a layer gives")
     heads: Size = Field(4, description="transformer: looks side by side in each layer; divides the size")
     feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
     positions: Positions = Field(

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from seq2see.decoders import decoders
 from seq2see.errors import UserError
-from seq2see.recipe.resolve import DEFAULT_KIND, USUAL_KINDS, Raw, class_of, kind_word, parsed
+from seq2see.recipe.resolve import DEFAULT_KIND, USUAL_KINDS, Raw, class_of, fitted_mark, kind_word, parsed
 from seq2see.recipe.rules import droppable
 from seq2see.recipe.schema import Recipe
+from seq2see.settings.base import AUTO
 from seq2see.settings.columns import ENCODERS, EncoderSettings
 
 Change = tuple[str, Any]
@@ -129,7 +130,8 @@ def _drop_other_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
         if path == "output" and not is_set("decoder.kind", changes):
             _drop(after, "decoder.kind")
         lost = [key for key, value in new.items() if key not in settings.known_keys() or value is None]
-        for key in [key for key in lost if not is_set(f"{path}.{key}", changes)]:
+        lost += [key for key, value in new.items() if value == AUTO and fitted_mark(settings, key) is None]
+        for key in [key for key in dict.fromkeys(lost) if not is_set(f"{path}.{key}", changes)]:
             _drop(after, f"{path}.{key}")
 
 

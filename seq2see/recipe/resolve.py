@@ -195,10 +195,15 @@ def _fitted_settings(raw: Raw) -> Iterator[tuple[str, Fitted, Raw, str]]:
     """(path, mark, group of keys, key) of each setting that may be `auto`."""
     for path, settings, values in groups(raw):
         for key in list(values):
-            field = settings.model_fields.get(key)
-            marks = [mark for mark in field.metadata if isinstance(mark, Fitted)] if field is not None else []
-            if marks:
-                yield f"{path}.{key}" if path else key, marks[0], values, key
+            mark = fitted_mark(settings, key)
+            if mark is not None:
+                yield f"{path}.{key}" if path else key, mark, values, key
+
+
+def fitted_mark(settings: type[Settings], key: str) -> Fitted | None:
+    """The mark of a setting that may be `auto`; None of one that may not, or is not there."""
+    field = settings.model_fields.get(key)
+    return next((mark for mark in field.metadata if isinstance(mark, Fitted)), None) if field is not None else None
 
 
 def fit(recipe: Recipe, facts: TableFacts) -> Raw:
