@@ -141,14 +141,17 @@ def messages_to_stderr(format: LogFormat) -> Iterator[None]:
 
 @contextmanager
 def _notices_to(log: logging.Logger) -> Iterator[None]:
-    with warnings.catch_warnings():
-        usual = warnings.showwarning
+    """Filters of warnings, which are all threads', stay as they are."""
+    usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, Notice):
-                log.warning("%s", message)
-            else:
-                usual(message, category, *place, **more)
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, Notice):
+            log.warning("%s", message)
+        else:
+            usual(message, category, *place, **more)
 
-        warnings.showwarning = show
+    warnings.showwarning = show
+    try:
         yield
+    finally:
+        warnings.showwarning = usual
