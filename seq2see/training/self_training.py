@@ -93,7 +93,8 @@ def plan_stages(
         check_answerable(recipe, "--unlabelled")
     if pretrain:
         check_pretrainable(recipe, pretrain)
-    _check_options(unlabelled=unlabelled, confidence=confidence, pretrain=pretrain, start=start)
+    stages = [folder, folder / TEACHER, folder / PRETRAINING, *(folder / PRETRAINING / half for half in TAKEN)]
+    _check_options(unlabelled=unlabelled, confidence=confidence, pretrain=pretrain, start=start, stages=stages)
     sources, tables = sources_of(recipe, data, dev, columns, folder=folder / TEACHER)
     if unlabelled is not None and not isinstance(unlabelled, str | Path):
         path = folder.resolve() / TABLES / "unlabelled.jsonl"
@@ -111,7 +112,6 @@ def plan_stages(
         pretrain,
         str(Path(start).resolve()) if isinstance(start, str | Path) else None,
     )
-    stages = [folder, folder / TEACHER, folder / PRETRAINING, *(folder / PRETRAINING / half for half in TAKEN)]
     if not overwrite:
         for stage in stages:
             check_free(stage)
@@ -125,7 +125,10 @@ def plan_stages(
     return plan
 
 
-def _check_options(*, unlabelled: Data | None, confidence: float | None, pretrain: float, start: object) -> None:
+def _check_options(
+    *, unlabelled: Data | None, confidence: float | None, pretrain: float, start: object, stages: Sequence[Path]
+) -> None:
+    """Refuse options that contradict each other; stages: the folders that the run replaces."""
     if confidence is not None and unlabelled is None:
         raise UserError(f"--confidence {confidence:g}: there is nothing to be answered without --unlabelled")
     if confidence is not None and not 0 <= confidence <= 1:
@@ -134,6 +137,10 @@ def _check_options(*, unlabelled: Data | None, confidence: float | None, pretrai
         raise UserError("--pretrain: the model of --from has weights already; give one of the two")
     if start is not None and not isinstance(start, str | Path):
         raise UserError("start: a run in stages goes on from a folder; give the path of the model")
+    if start is not None and Path(start).resolve() in [stage.resolve() for stage in stages]:
+        raise UserError(
+            f"--from {start}: the run in --out {stages[0]} would replace the model that it starts from; give another --out"
+        )
 
 
 def unfinished_stages(folder: Path) -> bool:

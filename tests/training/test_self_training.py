@@ -239,3 +239,14 @@ def test_the_commands_take_and_refuse_options(tmp_path: Path, tables: dict[str, 
     assert json.loads(taught.out)["model"] == str(tmp_path / "student")
     assert call("distill", out, "--out", tmp_path / "p").code == 2
     assert call("distill", out, "--data", tables["data"], "--epochs", 0, "--out", tmp_path / "p").code == 2
+
+
+@pytest.mark.parametrize("stage", [".", "teacher"])
+def test_a_run_does_not_replace_the_model_it_starts_from(tmp_path: Path, tables: dict[str, Any], stage: str) -> None:
+    out = tmp_path / "out"
+    run(ROWS, tables["data"], out / stage, PLAIN, updates=1)
+    before = weights(out / stage)
+    given = {"start": out / stage, "unlabelled": tables["unlabelled"], "updates": 1, "overwrite": True}
+    with pytest.raises(UserError, match=f"--from {out / stage}.*--out {out}"):
+        run(None, tables["data"], out, **given)
+    assert same(weights(out / stage), before)
