@@ -67,7 +67,7 @@ from seq2see.training.checkpoints import (
 )
 from seq2see.training.comparing import compare, crossval
 from seq2see.training.dataset import filled, held_table, open_table
-from seq2see.training.distillation import student_recipe
+from seq2see.training.distillation import check_not_teacher, student_recipe
 from seq2see.training.distributed import check_command
 from seq2see.training.fine_tuning import fine_tuning_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
@@ -537,6 +537,7 @@ def distill(
         student, notes = student_recipe(bundles[0].recipe, load_recipe(source, overrides=extra), folders)
         _say(followers, [*left_out(source, extra), *notes])
         folder, given = Path(out), columns
+        check_not_teacher(student, folder)
         if not overwrite:
             check_free(folder)
         if unlabelled is not None or real_share < 1:

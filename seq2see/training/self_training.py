@@ -36,6 +36,7 @@ from seq2see.training.checkpoints import (
     write_tables,
 )
 from seq2see.training.denoising import TAKEN, Half, Pretraining, check_pretrainable, texts_of
+from seq2see.training.distillation import check_not_teacher
 from seq2see.training.distributed import check_command
 from seq2see.training.reports import Listener
 from seq2see.training.run import clear_run, train
@@ -88,13 +89,14 @@ def plan_stages(
     overwrite: bool,
 ) -> Plan:
     """Check what is given, clear the folder and write down its plan."""
-    check_command("train --unlabelled")
+    check_command("train --unlabelled, train --pretrain")
     if unlabelled is not None:
         check_answerable(recipe, "--unlabelled")
     if pretrain:
         check_pretrainable(recipe, pretrain)
     stages = [folder, folder / TEACHER, folder / PRETRAINING, *(folder / PRETRAINING / half for half in TAKEN)]
     _check_options(unlabelled=unlabelled, confidence=confidence, pretrain=pretrain, start=start, stages=stages)
+    check_not_teacher(recipe, *stages)
     sources, tables = sources_of(recipe, data, dev, columns, folder=folder / TEACHER)
     if unlabelled is not None and not isinstance(unlabelled, str | Path):
         path = folder.resolve() / TABLES / "unlabelled.jsonl"
@@ -169,6 +171,7 @@ def train_in_stages(
 ) -> Bundle:
     """Train all stages that are not finished yet; the limits of the recipe are those of each stage. changes: of a
     resumed run."""
+    check_command("train --unlabelled, train --pretrain")
     return _Stages(plan, folder, listeners, changes).run()
 
 
@@ -190,6 +193,7 @@ class _Stages:
         self._say(f"stage: the model that answers, of labelled rows alone, in {self.folder / TEACHER}")
         sources = Sources(plan.data, plan.dev, plan.columns)
         teacher = self._stage(self.recipe, sources, self.folder / TEACHER, start)
+        self.recipe = resumed_recipe(teacher.recipe, self.changes)  # fitted to the labelled rows
         rows, notes = answered_rows(labelled, plan.unlabelled, [teacher], confidence=plan.confidence)
         for note in notes:
             self._say(note)

@@ -250,3 +250,24 @@ def test_a_run_does_not_replace_the_model_it_starts_from(tmp_path: Path, tables:
     with pytest.raises(UserError, match=f"--from {out / stage}.*--out {out}"):
         run(None, tables["data"], out, **given)
     assert same(weights(out / stage), before)
+
+
+def test_the_last_model_is_fitted_as_the_teacher_is(tmp_path: Path, tables: dict[str, Any]) -> None:
+    out = tmp_path / "out"
+    given = {"unlabelled": tables["unlabelled"], "confidence": 0.0, "updates": 30}
+    auto = [*QUICK, "encoder.dropout=auto", "training.learning_rate=0.02"]
+    made = run(ROWS, tables["data"], out, auto, **given)
+    teacher = seq2see.load(out / "teacher").recipe
+    assert teacher.fitted
+    assert made.recipe == teacher
+
+
+def test_several_processes_do_not_resume_stages(
+    tmp_path: Path, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UserError, match="--confidence 1"):
+        run(ROWS, tables["data"], out, PLAIN, unlabelled=tables["unlabelled"], confidence=1.0, updates=1)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UserError, match="--unlabelled.*2 processes"):
+        seq2see.train(None, out=out, resume=True, listeners=[])
