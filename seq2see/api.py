@@ -69,7 +69,7 @@ from seq2see.training.comparing import compare, crossval
 from seq2see.training.dataset import filled, held_table, open_table
 from seq2see.training.distillation import check_not_teacher, student_recipe
 from seq2see.training.distributed import check_command
-from seq2see.training.fine_tuning import fine_tuning_recipe
+from seq2see.training.fine_tuning import fine_tuning_recipe, is_own_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
 from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
@@ -429,7 +429,7 @@ def train(
     data, dev: the path of a table, a list of rows ({column: value}) or a DataFrame; rows in memory are written into the
     folder.
     start: a model to fine-tune. Its parts and vocabularies are kept; the other settings are those of the recipe (None:
-    the model's own).
+    the model's own, without its distillation).
     resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,
     learning rate and the like may change.
     overwrite: replace a run that is in `out`; without it, such a folder is refused.
@@ -460,7 +460,9 @@ def train(
         resolved = load_recipe(source or {}, overrides=extra)
         _say(followers, left_out(source or {}, extra))
         if initial is not None:
-            resolved, notes = fine_tuning_recipe(initial.recipe, resolved, extra)
+            resolved, notes = fine_tuning_recipe(
+                initial.recipe, resolved, extra, own=is_own_recipe(recipe, start)
+            )
             _say(followers, notes)
         folder = Path(out) if out is not None else default_folder(resolved)
         if was_restarted(folder):

@@ -21,7 +21,6 @@ from seq2see.cli.parser import (
     number,
     overrides_of,
 )
-from seq2see.cli.train import print_report
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -55,6 +54,7 @@ def run(args: Arguments) -> None:
     if args.data is None:
         raise UserError("no data: give --data, a table with inputs and outputs")
     from seq2see.api import distill
+    from seq2see.cli.train import print_report
     from seq2see.data.tables import locate
     from seq2see.training.reports import Progress
 
