@@ -57,13 +57,13 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--unlabelled",
         metavar="TABLE",
-        help="self-training: inputs that a first model answers, to learn from too; limits are those of each stage",
+        help="self-training: inputs that get pseudo-labels of a first model; limits hold for each stage",
     )
     parser.add_argument(
         "--confidence",
         metavar="C",
         type=number,
-        help="least probability of such an answer, of a text the geometric mean over its symbols (default: 0.9)",
+        help="lowest probability of a pseudo-label, for texts the geometric mean over symbols (default: 0.9)",
     )
     parser.add_argument(
         "--pretrain",
@@ -160,7 +160,7 @@ def _check(args: Arguments) -> None:
 def _check_replay(args: Arguments) -> None:
     """Refuse options that have no effect: a replayed update is as it was."""
     names = ["data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start"]
-    names += ["threads", "unlabelled", "confidence", "pretrain", "resume", "overwrite", "studio", "studio_port"]
+    names += ["unlabelled", "confidence", "pretrain", "resume", "overwrite", "studio", "studio_port"]
     useless = _given(args, names)
     if useless:
         raise UserError(

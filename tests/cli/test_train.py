@@ -108,7 +108,7 @@ def test_a_replay_takes_no_setting_of_a_run(call: Call, tmp_path: Path) -> None:
     assert "--set, --resume" in done.err
 
 
-@pytest.mark.parametrize("option", ["--confidence", "--pretrain", "--seed", "--threads", "--studio-port"])
+@pytest.mark.parametrize("option", ["--confidence", "--pretrain", "--seed", "--studio-port"])
 def test_an_option_of_value_0_is_given(call: Call, tmp_path: Path, option: str) -> None:
     others = ["--replay", "--resume"] if option in ("--confidence", "--pretrain") else ["--replay"]
     for other in others:

@@ -17,9 +17,11 @@ from seq2see.data.vocabulary import UNK
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import NoiseSettings
+from seq2see.training.dataset import read_corpus
 from seq2see.training.denoising import NOISE, Pretraining
 from seq2see.training.losses import noised
 from seq2see.training.self_training import STAGES
+from seq2see.training.unlabelled import read_labelled
 from tests.commands import Run
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, rows_of, run, same, weights, words
@@ -269,5 +271,12 @@ def test_several_processes_do_not_resume_stages(
     with pytest.raises(UserError, match="--confidence 1"):
         run(ROWS, tables["data"], out, PLAIN, unlabelled=tables["unlabelled"], confidence=1.0, updates=1)
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UserError, match="--unlabelled.*2 processes"):
+    with pytest.raises(UserError, match=r"--unlabelled.*2 processes"):
         seq2see.train(None, out=out, resume=True, listeners=[])
+
+
+def test_dev_rows_are_those_of_a_run_without_stages(tmp_path: Path, tables: dict[str, Any]) -> None:
+    recipe = load_recipe(ROWS, overrides=["data.dev_share=0.3"])
+    labelled = read_labelled(recipe, tables["data"], None, None)
+    corpus = read_corpus(recipe, tables["data"], folder=tmp_path)
+    assert [dict(row) for row in labelled.dev] == [dict(row) for row in corpus.dev]
