@@ -67,14 +67,14 @@ from seq2see.training.checkpoints import (
 )
 from seq2see.training.comparing import compare, crossval
 from seq2see.training.dataset import filled, held_table, open_table
-from seq2see.training.distillation import student_recipe
+from seq2see.training.distillation import check_not_teacher, student_recipe
 from seq2see.training.distributed import check_command
-from seq2see.training.fine_tuning import fine_tuning_recipe
+from seq2see.training.fine_tuning import fine_tuning_recipe, is_own_recipe
 from seq2see.training.reports import Listener, Progress, progress_unless
 from seq2see.training.run import train as run_training
 from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
 from seq2see.training.tuning import tune
-from seq2see.training.unlabelled import answered_rows, check_answerable, read_labelled
+from seq2see.training.unlabelled import check_pseudo_labels, pseudo_labelled_rows, read_labelled
 
 __all__ = ["Model", "compare", "crossval", "default_folder", "distill", "load", "train", "tune"]
 
@@ -429,14 +429,14 @@ def train(
     data, dev: the path of a table, a list of rows ({column: value}) or a DataFrame; rows in memory are written into the
     folder.
     start: a model to fine-tune. Its parts and vocabularies are kept; the other settings are those of the recipe (None:
-    the model's own).
+    the model's own, without its distillation).
     resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,
     learning rate and the like may change.
     overwrite: replace a run that is in `out`; without it, such a folder is refused.
-    unlabelled: a table of inputs for self-training: a first model, in the folder `teacher` of the run's, answers them,
-    and those answers that have at least `confidence` (default 0.9; of a text the geometric mean of its symbols'
-    probabilities) are learned beside the labelled rows. pretrain: a share of the run for denoising pre-training on the
-    texts of both tables. The limits (`minutes` and the like) are those of each stage.
+    unlabelled: a table of inputs for self-training: a first model, in the folder `teacher` of the run's, predicts
+    pseudo-labels for them, and those with at least `confidence` (default 0.9; of a text the geometric mean of its
+    symbols' probabilities) are learned beside the labelled rows. pretrain: a share of the run for denoising
+    pre-training on the texts of both tables. The limits (`minutes` and the like) are those of each stage.
 
     Processes that torchrun has started with the same arguments train one model together, and go on from the last
     checkpoint where torchrun restarts them.
@@ -460,7 +460,7 @@ def train(
         resolved = load_recipe(source or {}, overrides=extra)
         _say(followers, left_out(source or {}, extra))
         if initial is not None:
-            resolved, notes = fine_tuning_recipe(initial.recipe, resolved, extra)
+            resolved, notes = fine_tuning_recipe(initial.recipe, resolved, extra, own=is_own_recipe(recipe, start))
             _say(followers, notes)
         folder = Path(out) if out is not None else default_folder(resolved)
         if was_restarted(folder):
@@ -513,14 +513,14 @@ def distill(
     overwrite: bool = False,
     listeners: Sequence[Listener] | None = None,
 ) -> Model:
-    """Train one model, the student, on what an ensemble answers, and return it; its folder is `out`.
+    """Train one model, the student, on what an ensemble predicts, and return it; its folder is `out`.
 
     teachers: folders of models, joined by + or in a list. At every symbol the student learns their mean probability
     beside the true one (`loss.distillation.weight`, `.temperature`). recipe: of the student (default: that of the first
     teacher); values are read and written as by the teachers.
-    unlabelled: a table whose rows the teachers answer, for training only; real_share: of the labelled rows that keep
-    their outputs, the others get the answers of the teachers; beam: of the search for answers (default: the recipe's,
-    but at least 5).
+    unlabelled: a table of inputs that get pseudo-labels of the teachers, for training only; real_share: of the labelled
+    rows that keep their outputs, the others get pseudo-labels; beam: of the search for pseudo-labels (default:
+    the recipe's, but at least 5).
     The run is resumed like any other: `train(None, out=out, resume=True)`.
     """
     check_command("distill")
@@ -537,17 +537,20 @@ def distill(
         student, notes = student_recipe(bundles[0].recipe, load_recipe(source, overrides=extra), folders)
         _say(followers, [*left_out(source, extra), *notes])
         folder, given = Path(out), columns
+        check_not_teacher(student, folder)
         if not overwrite:
             check_free(folder)
         if unlabelled is not None or real_share < 1:
-            check_answerable(student, "--unlabelled" if unlabelled is not None else "--real-share")
+            check_pseudo_labels(student, "--unlabelled" if unlabelled is not None else "--real-share")
             labelled = read_labelled(student, data, dev, columns)
-            rows, notes = answered_rows(labelled, unlabelled, bundles, real_share=real_share, beam=beam)
+            rows, notes = pseudo_labelled_rows(labelled, unlabelled, bundles, real_share=real_share, beam=beam)
             _say(followers, [*labelled.notes, *notes])
             student, given = labelled.recipe, None
             data, dev = labelled.records(rows), labelled.records(labelled.dev)
         elif beam is not None:
-            raise UserError(f"beam: {beam} given, and nothing is answered; it goes with unlabelled or real_share")
+            raise UserError(
+                f"beam: {beam} given, and there are no pseudo-labels; it goes with unlabelled or real_share"
+            )
         del bundles  # the run loads its own
         sources, tables = sources_of(student, data, dev, given, folder=folder)
         return Model(

@@ -1,8 +1,8 @@
-"""`seq2see distill`: Train one model, the student, on what an ensemble of models answers.
+"""`seq2see distill`: Train one model, the student, on what an ensemble of models predicts.
 
 At every symbol the student learns the mean probability of its teachers beside the true output: settings
-loss.distillation.weight and loss.distillation.temperature. Rows of --unlabelled are answered by the teachers. A run
-that was stopped goes on with `seq2see train DIR --resume`.
+loss.distillation.weight and loss.distillation.temperature. Rows of --unlabelled get pseudo-labels of the teachers.
+A run that was stopped goes on with `seq2see train DIR --resume`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from seq2see.cli.parser import (
     number,
     overrides_of,
 )
-from seq2see.cli.train import print_report
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -35,13 +34,15 @@ def arguments(parser: Parser) -> None:
     add_training(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder of the student")
     parser.add_argument("--recipe", metavar="RECIPE", help="recipe of the student (default: that of the first teacher)")
-    parser.add_argument("--unlabelled", metavar="TABLE", help="inputs that the teachers answer, for training only")
+    parser.add_argument(
+        "--unlabelled", metavar="TABLE", help="inputs that get pseudo-labels of the teachers, for training"
+    )
     parser.add_argument(
         "--real-share",
         metavar="S",
         type=number,
         default=1.0,
-        help="share of the rows of --data that keep their outputs; the others get the teachers' (default: 1)",
+        help="share of the rows of --data that keep their outputs; the others get pseudo-labels (default: 1)",
     )
     add_beam(parser)
     parser.add_argument("--seed", metavar="N", type=integer, help="random seed")
@@ -55,6 +56,7 @@ def run(args: Arguments) -> None:
     if args.data is None:
         raise UserError("no data: give --data, a table with inputs and outputs")
     from seq2see.api import distill
+    from seq2see.cli.train import print_report
     from seq2see.data.tables import locate
     from seq2see.training.reports import Progress
 

@@ -23,7 +23,6 @@ from seq2see.cli.parser import (
     program,
     say,
 )
-from seq2see.cli.serve import NEEDED, PORT
 from seq2see.errors import UserError, imported, speaks
 
 if TYPE_CHECKING:
@@ -58,19 +57,18 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--unlabelled",
         metavar="TABLE",
-        help="self-training: inputs that a first model answers, to learn from too; limits are those of each stage",
+        help="self-training: inputs that get pseudo-labels of a first model; limits hold for each stage",
     )
     parser.add_argument(
         "--confidence",
         metavar="C",
         type=number,
-        help="least probability of such an answer, of a text the geometric mean over its symbols (default: 0.9)",
+        help="lowest probability of a pseudo-label, for texts the geometric mean over symbols (default: 0.9)",
     )
     parser.add_argument(
         "--pretrain",
         metavar="SHARE",
         type=number,
-        default=0.0,
         help="share of a run for denoising pre-training of encoder and decoder on the texts (default: 0)",
     )
     parser.add_argument(
@@ -114,7 +112,7 @@ def run(args: Arguments) -> None:
             start=args.start,
             unlabelled=None if args.unlabelled is None else locate(args.unlabelled)[0],
             confidence=args.confidence,
-            pretrain=args.pretrain,
+            pretrain=0.0 if args.pretrain is None else args.pretrain,
             listeners=listeners,
         )
     if not speaks():
@@ -134,6 +132,8 @@ def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
         if not args.studio or not speaks():
             yield [progress]
             return
+        from seq2see.cli.serve import NEEDED, PORT
+
         for module in NEEDED:
             imported(module, extra="studio")
         from seq2see.studio.app import serve_training_run
@@ -148,9 +148,7 @@ def _check(args: Arguments) -> None:
     if args.studio_port is not None and not args.studio:
         raise UserError(f"--studio-port {args.studio_port} needs --studio")
     if args.resume:
-        useless = ["--from"] if args.start is not None else []
-        useless += ["--overwrite"] if args.overwrite else []
-        useless += [f"--{name}" for name in ("unlabelled", "confidence", "pretrain") if getattr(args, name)]
+        useless = _given(args, ["start", "overwrite", "unlabelled", "confidence", "pretrain"])
         if useless:
             raise UserError(
                 f"{', '.join(useless)}: cannot be used with --resume, which continues a run as it was started"
@@ -162,13 +160,23 @@ def _check(args: Arguments) -> None:
 def _check_replay(args: Arguments) -> None:
     """Refuse options that have no effect: a replayed update is as it was."""
     names = ["data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start"]
-    names += ["unlabelled", "confidence", "pretrain"]
-    switches = ("resume", "overwrite", "studio")
-    useless = [name for name in names if getattr(args, name, None)] + [name for name in switches if getattr(args, name)]
+    names += ["unlabelled", "confidence", "pretrain", "resume", "overwrite", "studio", "studio_port"]
+    useless = _given(args, names)
     if useless:
-        spelled = {"start": "from", "changes": "set"}
-        options = ", ".join(f"--{spelled.get(name, name)}" for name in useless)
-        raise UserError(f"{options}: cannot be used with --replay, which computes an update of a run as it was")
+        raise UserError(
+            f"{', '.join(useless)}: cannot be used with --replay, which computes an update of a run as it was"
+        )
+
+
+def _given(args: Arguments, names: Sequence[str]) -> list[str]:
+    """Those of the options that are given, as they are typed; a value of 0 is given too."""
+    spelled = {"start": "from", "changes": "set", "studio_port": "studio-port"}
+    values = {name: getattr(args, name) for name in names}
+    return [
+        f"--{spelled.get(name, name)}"
+        for name, value in values.items()
+        if value is not None and value is not False and value != []
+    ]
 
 
 def _folder(args: Arguments) -> Path:

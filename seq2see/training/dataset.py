@@ -272,6 +272,16 @@ def _hold_out(recipe: Recipe) -> HoldOut:
     return HoldOut(names=names, share=recipe.data.dev_share, most=recipe.data.dev_most)
 
 
+def split_rows(recipe: Recipe, rows: Iterable[Mapping[str, str]]) -> Split:
+    """The rows of a run that has no dev table, split into those to train on and those set aside for dev."""
+    held_out = _hold_out(recipe)
+    for row in rows:
+        held_out.add(row)
+    split = held_out.finish()
+    split.check()
+    return split
+
+
 def _read_windows(
     recipe: Recipe,
     rows: _Reader,
@@ -645,11 +655,7 @@ def _shortened(recipe: Recipe, train: Dataset) -> list[str]:
 def _split(recipe: Recipe, rows: Rows, dev: Rows | None) -> tuple[Rows, list[Mapping[str, str]], list[str]]:
     if dev is not None:
         return (lambda: with_directions(recipe, rows())), list(with_directions(recipe, dev())), []
-    held_out = _hold_out(recipe)
-    for row in rows():
-        held_out.add(row)
-    split = held_out.finish()
-    split.check()
+    split = split_rows(recipe, rows())
     dev_rows = list(with_directions(recipe, split.held))
     return (lambda: with_directions(recipe, split.train(rows()))), dev_rows, [split.note]
 

@@ -51,6 +51,17 @@ def _read_as(teacher: dict[str, Any], own: dict[str, Any], path: str, differing:
     return merged
 
 
+def check_not_teacher(recipe: Recipe, *folders: Path) -> None:
+    """Refuse to train a student into the folder of one of its teachers."""
+    own = [folder.resolve() for folder in folders]
+    for teacher in recipe.loss.distillation.teachers:
+        if Path(teacher).resolve() in own:
+            raise UserError(
+                f"loss.distillation.teachers: {teacher} would be replaced by its student in --out {folders[0]}; give "
+                "another --out"
+            )
+
+
 def with_teachers(recipe: Recipe, sources: Sources) -> tuple[Recipe, Sources]:
     """The recipe and the sources of a new run, with absolute paths of its teachers and their checksums."""
     settings = recipe.loss.distillation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -10,9 +11,10 @@ from torch import Tensor
 from seq2see.dropout import DROPOUTS
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder
+from seq2see.pipeline.bundle import RECIPE
 from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import Recipe, load_recipe
-from seq2see.recipe.schema import flatten
+from seq2see.recipe.schema import DistillationSettings, flatten
 
 STRUCTURE = ("inputs", "encoder", "attention", "decoder", "output")
 """Parts that determine the names and sizes of weights, and the vocabularies ..."""
@@ -23,11 +25,21 @@ LOSS_ONLY = "ctc."
 """Weights that only a term of the loss uses: new where the term is new, dropped where it is no longer used."""
 
 
-def fine_tuning_recipe(start: Recipe, recipe: Recipe, overrides: Sequence[str]) -> tuple[Recipe, list[str]]:
+def is_own_recipe(recipe: object, start: object) -> bool:
+    """Whether a model is fine-tuned by its own recipe: none is given, or the file in its folder."""
+    if not isinstance(recipe, str | Path) or not isinstance(start, str | Path):
+        return recipe is None
+    return Path(recipe).resolve() == Path(start).resolve() / RECIPE
+
+
+def fine_tuning_recipe(
+    start: Recipe, recipe: Recipe, overrides: Sequence[str], *, own: bool = False
+) -> tuple[Recipe, list[str]]:
     """(the recipe for fine-tuning a model, notes for the user).
 
     The structure is that of the model, the rest that of the recipe, and the whole is checked like any other recipe. An
     override that changes the structure is refused; where only the recipe differs, a note says so.
+    own: the recipe is the model's own; its distillation is over, unless an override names it.
     """
     _check_same_task(start, recipe)
     _check_overrides(start, overrides)
@@ -36,7 +48,20 @@ def fine_tuning_recipe(start: Recipe, recipe: Recipe, overrides: Sequence[str]) 
     merged = {**other, **{part: _merge(kept[part], other[part], part, differing) for part in STRUCTURE}}
     fitted = {path: why for path, why in recipe.fitted.items() if _is_free(path)}  # sizes are the model's
     differing = [text for text in differing if text.partition(" ")[0] not in recipe.fitted]
-    return load_recipe({**merged, "fitted": fitted}), _notes(differing)
+    notes = _notes(differing)
+    teachers = recipe.loss.distillation.teachers
+    if own and teachers and not any(_names_distillation(override) for override in overrides):
+        merged["loss"] = {**merged["loss"], "distillation": DistillationSettings().model_dump()}
+        notes.append(
+            f"fine-tuned without the teachers of the model ({', '.join(teachers)}); to distil from them again, set "
+            "loss.distillation.teachers"
+        )
+    return load_recipe({**merged, "fitted": fitted}), notes
+
+
+def _names_distillation(override: str) -> bool:
+    path = override.partition("=")[0].strip()
+    return path == "loss" or path.split(".")[:2] == ["loss", "distillation"]
 
 
 def _is_free(path: str) -> bool:

@@ -50,6 +50,7 @@ from seq2see.training.checkpoints import (
 )
 from seq2see.training.dataset import Corpus, read_corpus
 from seq2see.training.distillation import (
+    check_not_teacher,
     check_same_teachers,
     check_teachers,
     load_teachers,
@@ -131,6 +132,7 @@ def train(
     folder = Path(folder)
     if folder.is_file():
         raise UserError(f"--out {folder}: a file; a run needs a folder")
+    check_not_teacher(recipe, folder)
     settings = recipe.training
     with ExitStack() as stack:
         stack.enter_context(_repeating(settings))

@@ -1,8 +1,9 @@
 """Training in stages, for tables of which a part has no outputs, in one folder.
 
-`pretraining/`: autoencoders of the texts (`denoising.py`). `teacher/`: a model of the labelled rows, which answers the
-others. The folder itself: the model of the labelled rows and of the answers that the first one is confident of, trained
-as the first one was. A stage that is finished is not repeated by --resume.
+`pretraining/`: autoencoders of the texts (`denoising.py`). `teacher/`: a model trained on the labelled rows, which
+predicts pseudo-labels for the others. The folder itself: the model trained on the labelled rows and on the
+pseudo-labels that the teacher is confident of, with the teacher's settings. A stage that is finished is not repeated by
+--resume.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ from seq2see.training.checkpoints import (
     write_tables,
 )
 from seq2see.training.denoising import TAKEN, Half, Pretraining, check_pretrainable, texts_of
+from seq2see.training.distillation import check_not_teacher
 from seq2see.training.distributed import check_command
 from seq2see.training.reports import Listener
 from seq2see.training.run import clear_run, train
 from seq2see.training.unlabelled import (
     LabelledRows,
-    answered_rows,
-    check_answerable,
+    check_pseudo_labels,
+    pseudo_labelled_rows,
     read_labelled,
     read_unlabelled,
 )
@@ -51,7 +53,7 @@ STAGES = "stages.json"
 """The file that says what the stages of a run are."""
 TEACHER, PRETRAINING = "teacher", "pretraining"
 CONFIDENCE = 0.9
-"""The least confidence of an answer that is learned, where none is given."""
+"""The lowest confidence of a pseudo-label that is learned, where none is given."""
 MOST_BYTES = 4 * MEBIBYTE
 
 
@@ -60,8 +62,8 @@ class Plan:
     """What the stages of a run are made from.
 
     recipe: complete; data, dev, columns: of the labelled rows; unlabelled: a table of inputs, None: no self-training;
-    confidence: the least of an answer; pretrain: the share of a run for denoising, 0: none; start: the folder of a
-    model whose weights the first and the last stage begin with.
+    confidence: the lowest of a pseudo-label; pretrain: the share of a run for denoising, 0: none; start: the folder of
+    a model whose weights the first and the last stage begin with.
     """
 
     recipe: dict[str, Any]
@@ -88,12 +90,14 @@ def plan_stages(
     overwrite: bool,
 ) -> Plan:
     """Check what is given, clear the folder and write down its plan."""
-    check_command("train --unlabelled")
+    check_command("train --unlabelled, train --pretrain")
     if unlabelled is not None:
-        check_answerable(recipe, "--unlabelled")
+        check_pseudo_labels(recipe, "--unlabelled")
     if pretrain:
         check_pretrainable(recipe, pretrain)
-    _check_options(unlabelled=unlabelled, confidence=confidence, pretrain=pretrain, start=start)
+    stages = [folder, folder / TEACHER, folder / PRETRAINING, *(folder / PRETRAINING / half for half in TAKEN)]
+    _check_options(unlabelled=unlabelled, confidence=confidence, pretrain=pretrain, start=start, stages=stages)
+    check_not_teacher(recipe, *stages)
     sources, tables = sources_of(recipe, data, dev, columns, folder=folder / TEACHER)
     if unlabelled is not None and not isinstance(unlabelled, str | Path):
         path = folder.resolve() / TABLES / "unlabelled.jsonl"
@@ -111,7 +115,6 @@ def plan_stages(
         pretrain,
         str(Path(start).resolve()) if isinstance(start, str | Path) else None,
     )
-    stages = [folder, folder / TEACHER, folder / PRETRAINING, *(folder / PRETRAINING / half for half in TAKEN)]
     if not overwrite:
         for stage in stages:
             check_free(stage)
@@ -125,15 +128,23 @@ def plan_stages(
     return plan
 
 
-def _check_options(*, unlabelled: Data | None, confidence: float | None, pretrain: float, start: object) -> None:
+def _check_options(
+    *, unlabelled: Data | None, confidence: float | None, pretrain: float, start: object, stages: Sequence[Path]
+) -> None:
+    """Refuse options that contradict each other; stages: the folders that the run replaces."""
     if confidence is not None and unlabelled is None:
-        raise UserError(f"--confidence {confidence:g}: there is nothing to be answered without --unlabelled")
+        raise UserError(f"--confidence {confidence:g}: there are no pseudo-labels without --unlabelled")
     if confidence is not None and not 0 <= confidence <= 1:
         raise UserError(f"--confidence {confidence:g}: a probability; allowed: 0 to 1")
     if pretrain and start is not None:
         raise UserError("--pretrain: the model of --from has weights already; give one of the two")
     if start is not None and not isinstance(start, str | Path):
         raise UserError("start: a run in stages goes on from a folder; give the path of the model")
+    if start is not None and Path(start).resolve() in [stage.resolve() for stage in stages]:
+        raise UserError(
+            f"--from {start}: the run in --out {stages[0]} would replace the model that it starts from; give another "
+            "--out"
+        )
 
 
 def unfinished_stages(folder: Path) -> bool:
@@ -162,6 +173,7 @@ def train_in_stages(
 ) -> Bundle:
     """Train all stages that are not finished yet; the limits of the recipe are those of each stage. changes: of a
     resumed run."""
+    check_command("train --unlabelled, train --pretrain")
     return _Stages(plan, folder, listeners, changes).run()
 
 
@@ -180,13 +192,14 @@ class _Stages:
         if plan.unlabelled is None:
             sources, tables = Sources(plan.data, plan.dev, plan.columns), None
             return self._stage(self.recipe, sources, self.folder, start, tables)
-        self._say(f"stage: the model that answers, of labelled rows alone, in {self.folder / TEACHER}")
+        self._say(f"stage: the teacher, trained on the labelled rows, in {self.folder / TEACHER}")
         sources = Sources(plan.data, plan.dev, plan.columns)
         teacher = self._stage(self.recipe, sources, self.folder / TEACHER, start)
-        rows, notes = answered_rows(labelled, plan.unlabelled, [teacher], confidence=plan.confidence)
+        self.recipe = resumed_recipe(teacher.recipe, self.changes)  # fitted to the labelled rows
+        rows, notes = pseudo_labelled_rows(labelled, plan.unlabelled, [teacher], confidence=plan.confidence)
         for note in notes:
             self._say(note)
-        self._say(f"stage: the model of labelled and answered rows, in {self.folder}")
+        self._say(f"stage: the model, trained on labelled rows and pseudo-labels, in {self.folder}")
         train_rows, dev_rows = labelled.records(rows), labelled.records(labelled.dev)
         sources, tables = sources_of(self.recipe, train_rows, dev_rows, None, folder=self.folder)
         return self._stage(self.recipe, sources, self.folder, start, tables)

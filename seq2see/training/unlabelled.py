@@ -1,6 +1,6 @@
-"""Rows without outputs that models answer, so that others learn from them: for self-training and distillation.
+"""Pseudo-labels: outputs that models predict for rows that have none, for self-training and distillation.
 
-Dev rows are always real ones: they are set aside from the labelled rows before anything is answered.
+Dev rows are always real ones: they are set aside from the labelled rows before anything is predicted.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Resolution
-from seq2see.data.split import hold_out, row_hash
+from seq2see.data.split import row_hash
 from seq2see.data.tables import Data, Table
 from seq2see.data.vocabulary import EOS, SPECIALS
 from seq2see.errors import UserError, counted
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.recipe import Recipe
-from seq2see.training.dataset import filled, held_table, open_table, with_columns
+from seq2see.training.dataset import filled, held_table, open_table, split_rows, with_columns
 
 BEAM = 5
-"""Of the search for answers, where the recipe's own is smaller."""
+"""Beam of the search for pseudo-labels, where the recipe's own is smaller."""
 AT_ONCE = 1000
-"""Rows whose answers are in memory with all that belongs to them."""
+"""Rows whose predictions are in memory at the same time."""
 
 Row = Mapping[str, str]
 
@@ -63,12 +63,12 @@ class LabelledRows:
         return kept
 
 
-def check_answerable(recipe: Recipe, option: str) -> None:
-    """Refuse recipes whose rows a model cannot label for another; option: that asks for it."""
+def check_pseudo_labels(recipe: Recipe, option: str) -> None:
+    """Refuse recipes whose rows a model cannot label for another; option: the one that asks for it."""
     written = recipe.output.column or OUTPUT
     shared = [name for name, column in recipe.inputs.items() if (column.column or name) == written]
     if not recipe.inputs:
-        reason = "a language model has no inputs to be answered"
+        reason = "a language model has no inputs to be labelled"
     elif recipe.output.numeric:
         reason = f"{recipe.output.noun} has no probability by which it could be trusted"
     elif recipe.generated_labels:
@@ -89,8 +89,7 @@ def read_labelled(recipe: Recipe, data: Data, dev: Data | None, columns: Sequenc
     if dev is not None:
         others, named = _open(recipe, dev, columns)
         return LabelledRows(recipe, rows, list(named.rows(others, filled=filled(recipe))), [*notes, *others.notes])
-    split = hold_out(rows, names=list(recipe.inputs), share=recipe.data.dev_share, most=recipe.data.dev_most)
-    split.check()
+    split = split_rows(recipe, rows)
     return LabelledRows(recipe, list(split.train(rows)), list(split.held), [*notes, split.note])
 
 
@@ -110,11 +109,11 @@ def _open(
     return held_table(recipe, data, columns, optional=optional)
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- pseudo-labels
 
 
-class Answer(NamedTuple):
-    """What a model, or an ensemble, answers.
+class PseudoLabel(NamedTuple):
+    """What a model, or an ensemble, predicts for a row.
 
     text: the output or the label, empty where the search found no end; confidence: its probability, of a text the
     geometric mean over its symbols, `<eos>` included.
@@ -124,9 +123,8 @@ class Answer(NamedTuple):
     confidence: float
 
 
-def answers(bundles: Sequence[Bundle], rows: Sequence[Row], *, beam: int | None = None) -> Iterator[Answer]:
-    """The answers of a model, or an ensemble, to rows in their order, without `<unk>`. beam: default the recipe's, but
-    at least BEAM."""
+def pseudo_labels(bundles: Sequence[Bundle], rows: Sequence[Row], *, beam: int | None = None) -> Iterator[PseudoLabel]:
+    """The pseudo-labels of rows in their order, without `<unk>`. beam: default the recipe's, but at least BEAM."""
     recipe = bundles[0].recipe
     if recipe.output.one_step:
         options = options_of(recipe)
@@ -137,10 +135,10 @@ def answers(bundles: Sequence[Bundle], rows: Sequence[Row], *, beam: int | None 
         for found in predict(bundles, rows[start : start + AT_ONCE], options):
             ended = recipe.output.one_step or (found.tokens and found.tokens[-1].text == SPECIALS[EOS])
             confidence = math.exp(found.log_probability / max(len(found.tokens), 1))
-            yield Answer(str(found.answer) if ended else "", confidence)
+            yield PseudoLabel(str(found.answer) if ended else "", confidence)
 
 
-def answered_rows(
+def pseudo_labelled_rows(
     labelled: LabelledRows,
     unlabelled: Data | None,
     bundles: Sequence[Bundle],
@@ -149,10 +147,10 @@ def answered_rows(
     real_share: float = 1.0,
     beam: int | None = None,
 ) -> tuple[list[Row], list[str]]:
-    """(training rows with real outputs and with answers, notes for the user).
+    """(training rows with real outputs and with pseudo-labels, notes for the user).
 
-    confidence: answers below it are left out; real_share: of the labelled rows that keep their outputs, while the
-    others get answers, whatever their confidence.
+    confidence: pseudo-labels below it are left out; real_share: of the labelled rows that keep their outputs, while the
+    others get pseudo-labels, whatever their confidence.
     """
     names = [*labelled.recipe.inputs, OUTPUT]
     real = [row for row in labelled.train if _drawn(row, names) < real_share]
@@ -160,9 +158,10 @@ def answered_rows(
     notes = []
     rows: list[Row] = list(real)
     if replaced:
-        found = zip(replaced, answers(bundles, replaced, beam=beam), strict=True)
-        rows += [{**row, OUTPUT: answer.text} for row, answer in found if answer.text.strip()]
-        notes.append(f"{len(real):,} of {counted(len(labelled.train), 'labelled row')} keep their outputs")
+        found = zip(replaced, pseudo_labels(bundles, replaced, beam=beam), strict=True)
+        rows += [{**row, OUTPUT: label.text} for row, label in found if label.text.strip()]
+        total = counted(len(labelled.train), "labelled row")
+        notes.append(f"{len(real):,} of {total} keep their outputs, the others get pseudo-labels")
     if unlabelled is None:
         return rows, notes
     everything, read = read_unlabelled(labelled.recipe, unlabelled)
@@ -170,23 +169,27 @@ def answered_rows(
     if not asked:
         raise UserError(f"--unlabelled: all {counted(len(everything), 'row')} have inputs of labelled rows")
     highest, kept = 0.0, 0
-    for row, answer in zip(asked, answers(bundles, asked, beam=beam), strict=True):
-        if answer.text.strip():
-            highest = max(highest, answer.confidence)
-            if answer.confidence >= confidence:
+    for row, label in zip(asked, pseudo_labels(bundles, asked, beam=beam), strict=True):
+        if label.text.strip():
+            highest = max(highest, label.confidence)
+            if label.confidence >= confidence:
                 kept += 1
-                rows.append({**row, OUTPUT: answer.text})
+                rows.append({**row, OUTPUT: label.text})
     if not kept:
         asked_for = counted(len(asked), "unlabelled row")
         if not highest:
-            raise UserError(f"--unlabelled: no answer to {asked_for} is a text that ends (search.max_length)")
+            raise UserError(f"--unlabelled: no pseudo-label of {asked_for} ends within search.max_length")
         raise UserError(
-            f"--confidence {confidence:g}: no answer to {asked_for} reaches it, the highest has {highest:.3f}; the "
-            "model that gave them is kept"
+            f"--confidence {confidence:g}: no pseudo-label of {asked_for} reaches it, the highest has {highest:.3f}; "
+            "the teacher is kept"
         )
-    known = f" ({len(everything) - len(asked):,} more are labelled, or twice there)" if asked != everything else ""
+    known = f" ({len(everything) - len(asked):,} more are labelled, or repeated)" if asked != everything else ""
     least = f" with a confidence of at least {confidence:g}" if confidence else ""
-    return rows, [*notes, *read, f"unlabelled: {kept:,} of {counted(len(asked), 'row')} are answered{least}{known}"]
+    return rows, [
+        *notes,
+        *read,
+        f"unlabelled: {kept:,} of {counted(len(asked), 'row')} get a pseudo-label{least}{known}",
+    ]
 
 
 def _drawn(row: Row, names: Sequence[str]) -> float:

@@ -34,6 +34,20 @@ print("heavy:", [name for name in {HEAVY} if name in sys.modules])
     assert run.stdout.splitlines()[-1] == "heavy: []"
 
 
+def test_help_on_training_imports_no_server() -> None:
+    code = """
+import sys
+from contextlib import suppress
+from seq2see.cli import main
+for command in ("distill", "train"):
+    with suppress(SystemExit):
+        main([command, "--help"])
+print("server:", [name for name in sys.modules if name == "seq2see.cli.serve" or name.startswith("seq2see.studio")])
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert run.stdout.splitlines()[-1] == "server: []"
+
+
 def test_the_front_page_lists_every_command(call: Call) -> None:
     page = call("--help")
     assert page.code == 0

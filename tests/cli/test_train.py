@@ -106,3 +106,12 @@ def test_a_replay_takes_no_setting_of_a_run(call: Call, tmp_path: Path) -> None:
     done = call("train", tmp_path, "--replay", "--set", "training.precision=float32", "--resume")
     assert done.code == 2
     assert "--set, --resume" in done.err
+
+
+@pytest.mark.parametrize("option", ["--confidence", "--pretrain", "--seed", "--studio-port"])
+def test_an_option_of_value_0_is_given(call: Call, tmp_path: Path, option: str) -> None:
+    others = ["--replay", "--resume"] if option in ("--confidence", "--pretrain") else ["--replay"]
+    for other in others:
+        done = call("train", tmp_path, other, option, 0)
+        assert done.code == 2
+        assert f"{option}: cannot be used with {other}" in done.err

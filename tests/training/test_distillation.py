@@ -205,15 +205,33 @@ def test_labels_are_distilled(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- misuse
 
 
+def test_a_student_does_not_replace_its_teacher(trained: Path, tmp_path: Path) -> None:
+    out, data = tmp_path / "teacher-1", trained / "words.tsv"
+    shutil.copytree(trained / "teacher-1", out)
+    shutil.copytree(trained / "teacher-1", out / "teacher")
+    files = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    refused = pytest.raises(UserError, match=r"loss\.distillation\.teachers: .*teacher")
+    quiet: dict[str, Any] = {"updates": 1, "overwrite": True, "listeners": [RecordingListener()]}
+    with refused:
+        seq2see.distill(f"{out}+{trained / 'teacher-2'}", data, out=out, real_share=0.5, **quiet)
+    rows = [{"source": word, "output": word} for word in WORDS]
+    taught = [f"loss.distillation.teachers=[{out}]"]
+    with refused:
+        run(ROWS, rows, out, taught, **quiet)  # type: ignore[arg-type]
+    with refused:
+        run(ROWS, data, out, [f"loss.distillation.teachers=[{out / 'teacher'}]"], unlabelled=rows, **quiet)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == files
+
+
 def test_teachers_that_cannot_teach_are_refused(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such folder"):
         student(trained, tmp_path / "out", [], "teacher-3", updates=1)
     with pytest.raises(UserError, match="real_share"):
         student(trained, tmp_path / "out", [], real_share=1.5, updates=1)
+    with pytest.raises(UserError, match="holds a run already"):
+        student(trained, trained / "teacher-2", [], "teacher-1", updates=1)
     with pytest.raises(UserError, match="beam"):
         student(trained, tmp_path / "out", [], beam=3, updates=1)
-    with pytest.raises(UserError, match="holds a run already"):
-        student(trained, trained / "teacher-2", [], updates=1)
     taught = f"loss.distillation.teachers=[{trained / 'teacher-1'}]"
     with pytest.raises(UserError, match=r"inputs\.source\.tokens"):
         run({**ROWS, "inputs": {"source": {"tokens": "word"}}}, trained / "words.tsv", tmp_path / "o", [taught])

@@ -17,9 +17,11 @@ from seq2see.data.vocabulary import UNK
 from seq2see.errors import UserError
 from seq2see.recipe import load_recipe
 from seq2see.recipe.schema import NoiseSettings
+from seq2see.training.dataset import read_corpus
 from seq2see.training.denoising import NOISE, Pretraining
 from seq2see.training.losses import noised
 from seq2see.training.self_training import STAGES
+from seq2see.training.unlabelled import read_labelled
 from tests.commands import Run
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, journal, rows_of, run, same, weights, words
@@ -239,3 +241,42 @@ def test_the_commands_take_and_refuse_options(tmp_path: Path, tables: dict[str, 
     assert json.loads(taught.out)["model"] == str(tmp_path / "student")
     assert call("distill", out, "--out", tmp_path / "p").code == 2
     assert call("distill", out, "--data", tables["data"], "--epochs", 0, "--out", tmp_path / "p").code == 2
+
+
+@pytest.mark.parametrize("stage", [".", "teacher"])
+def test_a_run_does_not_replace_the_model_it_starts_from(tmp_path: Path, tables: dict[str, Any], stage: str) -> None:
+    out = tmp_path / "out"
+    run(ROWS, tables["data"], out / stage, PLAIN, updates=1)
+    before = weights(out / stage)
+    given = {"start": out / stage, "unlabelled": tables["unlabelled"], "updates": 1, "overwrite": True}
+    with pytest.raises(UserError, match=f"--from {out / stage}.*--out {out}"):
+        run(None, tables["data"], out, **given)
+    assert same(weights(out / stage), before)
+
+
+def test_the_last_model_is_fitted_as_the_teacher_is(tmp_path: Path, tables: dict[str, Any]) -> None:
+    out = tmp_path / "out"
+    given = {"unlabelled": tables["unlabelled"], "confidence": 0.0, "updates": 30}
+    auto = [*QUICK, "encoder.dropout=auto", "training.learning_rate=0.02"]
+    made = run(ROWS, tables["data"], out, auto, **given)
+    teacher = seq2see.load(out / "teacher").recipe
+    assert teacher.fitted
+    assert made.recipe == teacher
+
+
+def test_several_processes_do_not_resume_stages(
+    tmp_path: Path, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UserError, match="--confidence 1"):
+        run(ROWS, tables["data"], out, PLAIN, unlabelled=tables["unlabelled"], confidence=1.0, updates=1)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UserError, match=r"--unlabelled.*2 processes"):
+        seq2see.train(None, out=out, resume=True, listeners=[])
+
+
+def test_dev_rows_are_those_of_a_run_without_stages(tmp_path: Path, tables: dict[str, Any]) -> None:
+    recipe = load_recipe(ROWS, overrides=["data.dev_share=0.3"])
+    labelled = read_labelled(recipe, tables["data"], None, None)
+    corpus = read_corpus(recipe, tables["data"], folder=tmp_path)
+    assert [dict(row) for row in labelled.dev] == [dict(row) for row in corpus.dev]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,28 @@ def test_what_the_recipe_says_otherwise_comes_from_the_model_and_is_said(tmp_pat
 def test_the_models_own_recipe_needs_no_word(tmp_path: Path) -> None:
     base = run(ROWS, words(tmp_path / "words.tsv"), tmp_path / "base", updates=1).recipe
     assert fine_tuning_recipe(base, base, []) == (base, [])
+
+
+def test_a_student_is_fine_tuned_without_its_teachers() -> None:
+    student = load_recipe({**ROWS, "loss": {"distillation": {"teachers": ["/gone/a"], "weight": 0.7}}})
+    tuned, [note] = fine_tuning_recipe(student, student, [], own=True)
+    assert tuned == load_recipe(ROWS)
+    assert "/gone/a" in note
+    assert fine_tuning_recipe(student, student, []) == (student, [])  # a recipe that names them
+    changed = ["loss.distillation.weight=0.2"]
+    again = load_recipe(student, overrides=changed)
+    assert fine_tuning_recipe(student, again, changed, own=True) == (again, [])
+
+
+def test_the_file_in_the_models_folder_is_its_own_recipe(tmp_path: Path) -> None:
+    data = words(tmp_path / "words.tsv")
+    run(ROWS, data, tmp_path / "base", updates=1)
+    taught = [f"loss.distillation.teachers=[{tmp_path / 'base'}]"]
+    run(ROWS, data, tmp_path / "student", taught, updates=1)
+    shutil.move(tmp_path / "base", tmp_path / "moved")
+    for recipe in (None, tmp_path / "student" / "recipe.yaml"):
+        tuned = run(recipe, data, tmp_path / "tuned", start=tmp_path / "student", updates=1, overwrite=True)
+        assert not tuned.recipe.loss.distillation.teachers
 
 
 def test_the_whole_is_checked_like_any_recipe() -> None:
