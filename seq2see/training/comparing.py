@@ -40,6 +40,7 @@ from seq2see.training.folds import (
     LEFT_OUT,
     Folds,
     FoldTables,
+    check_untaught,
     measure_fold,
     measure_together,
     read_folds,
@@ -135,6 +136,8 @@ def compare(
     else:
         if dev is not None:
             raise UserError("dev: left-out groups are measured instead of dev rows, which come from --data; give one")
+        for one in recipes.values():
+            check_untaught(one)
         dealt = read_folds(first, data, columns, by=by, folds=folds, dev_from=dev_from, folder=folder)
         sources, tables = dealt.parts[0].sources, dealt.contents
     with progress_unless(listeners, QuietProgress) as followers:

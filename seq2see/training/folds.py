@@ -76,6 +76,7 @@ def read_folds(
     by: the column whose values are left out in turn; None: K folds over rows. Rows that cannot be used are named with
     their lines in the table, once.
     """
+    check_untaught(recipe)
     if recipe.data.stream:
         raise UserError("data.stream: a contiguous text has no rows to leave out; set data.stream=false")
     if isinstance(data, str | Path):
@@ -112,6 +113,16 @@ def read_folds(
         dealt = folds_by_group(rows, groups, column=by, dev_from=dev_from, **options)
     notes = [*([resolution.note] if resolution.note else []), *table.notes, _describe(dealt, by)]
     return _tables(dealt, records, columns, by=by or "", folder=folder, encoding=recipe.data.encoding, notes=notes)
+
+
+def check_untaught(recipe: Recipe) -> None:
+    """Refuse teachers: what they learned from rows that are left out would reach the model."""
+    teachers = recipe.loss.distillation.teachers
+    if teachers:
+        raise UserError(
+            f"loss.distillation.teachers: {', '.join(teachers)} may have been trained on what is left out here, and "
+            "would pass it on; allowed: none"
+        )
 
 
 def _record(table: Table, row: Row, files: Sequence[str]) -> dict[str, Any]:

@@ -174,6 +174,17 @@ def test_rows_without_a_group_and_streams_are_refused(tmp_path: Path) -> None:
         seq2see.crossval(tiny.TEXT, tiny.text(tmp_path / "text.txt"), out=tmp_path / "out", updates=1, listeners=[])
 
 
+def test_teachers_are_refused_as_they_may_know_what_is_left_out(data: Path, tmp_path: Path) -> None:
+    teachers = "loss.distillation.teachers"
+    with pytest.raises(UserError, match=teachers):
+        crossval(data, tmp_path / "out", overrides=[f"{teachers}=[model]"])
+    for values in ("[model]", "[],[model]"):
+        vary = [f"{teachers}={values}"]
+        with pytest.raises(UserError, match=teachers):
+            seq2see.compare(tiny.ROWS, data, vary=vary, by="speaker", updates=1, out=tmp_path / "out", listeners=[])
+    assert not (tmp_path / "out").exists()
+
+
 # ---------------------------------------------------------------- compare by groups
 
 
