@@ -9,7 +9,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -344,7 +344,8 @@ class _Comparison:
     def _outcome(self, run: _Run, results: Results, clock: _Clock) -> Outcome:
         known = run.fingerprint in results
         if known:
-            outcome = results[run.fingerprint]
+            outcome = results[run.fingerprint]  # its path may be relative to another working directory
+            outcome = replace(outcome, model=str(self.folder / RUNS / Path(outcome.model).name))
         else:
             outcome = self._train(run)
             results.add(run.fingerprint, run.variant, outcome)
@@ -355,7 +356,7 @@ class _Comparison:
 
     def _train(self, run: _Run) -> Outcome:
         """Start or resume one run. A run that is stopped by a signal ends the comparison too."""
-        folder = self.folder / "runs" / run.name
+        folder = self.folder / RUNS / run.name
         listeners = [Forward(self.listeners, self.messages)]
         try:
             bundle = train(run.recipe, run.sources, folder=folder, listeners=listeners, resume=_can_resume(folder))
@@ -441,7 +442,8 @@ def _can_resume(folder: Path) -> bool:
 
 # ---------------------------------------------------------------- results on disk
 
-RESULTS = "results.jsonl"
+RESULTS, RUNS = "results.jsonl", "runs"
+"""The outcomes of finished runs, and the folder of all runs."""
 
 
 class Results:

@@ -127,6 +127,19 @@ def test_finished_folds_are_not_trained_again(
     assert crossval(data, folder)[0].values("cer") == held.values("cer")
 
 
+def test_the_same_call_goes_on_from_another_directory(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path)
+    first, _ = crossval(data, Path("out"), folds=2, updates=1)
+    monkeypatch.chdir(tmp_path / "inner")
+    monkeypatch.setattr(comparing, "train", None)
+    again, _ = crossval(data, Path("../out"), folds=2, updates=1)
+    assert again.pooled == first.pooled
+    assert all(Path(outcome.model).is_dir() for outcome in again.runs.outcomes)
+
+
 def test_several_groups_share_a_fold_and_are_measured_apart(data: Path, tmp_path: Path) -> None:
     result, notes = crossval(data, tmp_path, folds=2, seeds=2)
     assert len(result.runs.outcomes) == 4
