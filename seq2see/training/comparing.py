@@ -8,8 +8,9 @@ import inspect
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -131,15 +132,15 @@ def compare(
     if by is None and folds is None:
         _check_no_dev_from(dev_from)
         sources, tables = sources_of(first, data, dev, columns, folder=folder)
+        write: Callable[[], None] = partial(write_tables, tables)
         if not tables:
             open_table(first, sources.data, columns)
     else:
         if dev is not None:
             raise UserError("dev: left-out groups are measured instead of dev rows, which come from --data; give one")
-        for one in recipes.values():
-            check_untaught(one)
+        check_untaught(*recipes.values())
         dealt = read_folds(first, data, columns, by=by, folds=folds, dev_from=dev_from, folder=folder)
-        sources, tables = dealt.parts[0].sources, dealt.contents
+        sources, write = dealt.parts[0].sources, dealt.write
     with progress_unless(listeners, QuietProgress) as followers:
         comparison = _Comparison(folder, sources, metric, followers, dealt)
         if minutes is None and not names_key(LIMITS[-1], [*vary, *overrides]):
@@ -151,7 +152,7 @@ def compare(
         for note in [*(f"left out: {reason}" for reason in impossible), *(dealt.notes if dealt else ())]:
             comparison.say(note)
         with lock_folder(folder):
-            write_tables(tables)
+            write()
             return comparison.run(recipes, seeds=seeds, left_out=impossible)
 
 
@@ -193,7 +194,7 @@ def crossval(
         for note in [*left_out(recipe, overrides), *dealt.notes]:
             comparison.say(note)
         with lock_folder(folder):
-            write_tables(dealt.contents)
+            dealt.write()
             ranking = comparison.run({Variant(()): resolved}, seeds=seeds, left_out=())
             runs = ranking.best
             result = CrossValidation(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from seq2see.pipeline.evaluator import evaluate_model, report_metrics
 from seq2see.pipeline.frozen_features import use_features
 from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.recipe import Recipe
-from seq2see.training.checkpoints import Sources
+from seq2see.training.checkpoints import Sources, write_tables
 from seq2see.training.dataset import filled, held_table, open_table
 
 FOLDS = "folds"
@@ -52,13 +52,28 @@ class FoldTables:
 
 @dataclass(frozen=True)
 class Folds:
-    """All folds of a table; by: the column of their groups, empty for folds of rows; contents: of the tables, which are
-    to be written first; notes: on the table and on how it was dealt."""
+    """All folds of a table; by: the column of their groups, empty for folds of rows; notes: on the table and on how it
+    was dealt.
+
+    The tables are to be written first: lines: every row as JSON, once; tables: the rows of each table, by their numbers
+    in `lines`; encoding: by which the recipe reads tables.
+    """
 
     by: str
     parts: tuple[FoldTables, ...]
-    contents: dict[Path, bytes]
+    lines: Sequence[str]
+    tables: Mapping[Path, Sequence[int]]
+    encoding: str
     notes: tuple[str, ...]
+
+    def content(self, *tables: Path) -> bytes:
+        """The rows of tables, as one table."""
+        return "".join(self.lines[row] for table in tables for row in self.tables[table]).encode(self.encoding)
+
+    def write(self) -> None:
+        """Write all tables, one at a time: together they are many times as large as the rows."""
+        for table in self.tables:
+            write_tables({table: self.content(table)})
 
 
 def read_folds(
@@ -115,9 +130,9 @@ def read_folds(
     return _tables(dealt, records, columns, by=by or "", folder=folder, encoding=recipe.data.encoding, notes=notes)
 
 
-def check_untaught(recipe: Recipe) -> None:
+def check_untaught(*recipes: Recipe) -> None:
     """Refuse teachers: what they learned from rows that are left out would reach the model."""
-    teachers = recipe.loss.distillation.teachers
+    teachers = [teacher for recipe in recipes for teacher in recipe.loss.distillation.teachers]
     if teachers:
         raise UserError(
             f"loss.distillation.teachers: {', '.join(teachers)} may have been trained on what is left out here, and "
@@ -163,23 +178,20 @@ def _tables(
 ) -> Folds:
     """The folds as tables in a folder that is named by their content, so that other rows do not replace them. encoding:
     by which the recipe reads tables."""
-    contents: list[tuple[str, bytes]] = []
-    for number, fold in enumerate(folds, start=1):
-        tested = [row for rows in fold.groups.values() for row in rows]
-        for name, rows in (("train", fold.train), ("dev", fold.dev), ("test", tested)):
-            lines = as_lines([records[row] for row in rows])
-            contents.append((f"{number:02d}/{name}.jsonl", lines.decode().encode(encoding)))
-    digest = hashlib.sha256()
-    for name, content in contents:
-        digest.update(name.encode() + hashlib.sha256(content).digest())
+    lines = as_lines(records, ascii_only=True).decode().splitlines(keepends=True)
+    digest = hashlib.sha256("".join([encoding, "\n", *lines]).encode())
+    for fold in folds:
+        digest.update(json.dumps([fold.groups, fold.train, fold.dev]).encode())
     home = folder.resolve() / FOLDS / digest.hexdigest()[:12]
-    parts = []
+    parts, tables = [], dict[Path, Sequence[int]]()
     for number, fold in enumerate(folds, start=1):
-        tables = {name: home / f"{number:02d}" / f"{name}.jsonl" for name in ("train", "dev", "test")}
-        sources = Sources(str(tables["train"]), str(tables["dev"]), list(columns) if columns else None)
+        train, dev, test = (home / f"{number:02d}" / f"{name}.jsonl" for name in ("train", "dev", "test"))
+        tested = [row for rows in fold.groups.values() for row in rows]
+        tables |= {train: fold.train, dev: fold.dev, test: tested}
+        sources = Sources(str(train), str(dev), list(columns) if columns else None)
         group_of = tuple(group for group, rows in fold.groups.items() for _ in rows)
-        parts.append(FoldTables(fold.name, sources, tables["test"], group_of, (len(fold.train), len(fold.dev))))
-    return Folds(by, tuple(parts), {home / name: content for name, content in contents}, tuple(notes))
+        parts.append(FoldTables(fold.name, sources, test, group_of, (len(fold.train), len(fold.dev))))
+    return Folds(by, tuple(parts), lines, tables, encoding, tuple(notes))
 
 
 # ---------------------------------------------------------------- measuring what was left out

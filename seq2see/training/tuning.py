@@ -158,7 +158,7 @@ def _sources(
     folds = read_folds(recipe, data, columns, by=by, dev_from="rows", folder=folder)
     fold = folds.parts[0]
     train, aside = Path(fold.sources.data), Path(str(fold.sources.dev))
-    tables = {train: folds.contents[train] + folds.contents[aside], fold.test: folds.contents[fold.test]}
+    tables = {train: folds.content(train, aside), fold.test: folds.content(fold.test)}
     note = f"dev: the {counted(len(fold.group_of), 'row')} of '{by}' {', '.join(fold.groups)}, which are not trained on"
     return replace(fold.sources, dev=str(fold.test)), tables, [*folds.notes[:-1], note]
 

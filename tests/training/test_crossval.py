@@ -15,9 +15,11 @@ from seq2see.errors import UserError
 from seq2see.evaluation import compute
 from seq2see.evaluation.cross_validation import CrossValidation
 from seq2see.evaluation.ranking import Contender, GroupOutcome, Outcome, Ranking, student_quantile
+from seq2see.recipe import load_recipe
 from seq2see.training import comparing
 from seq2see.training.comparing import CROSSVAL, RESULTS
-from seq2see.training.folds import LEFT_OUT
+from seq2see.training.dataset import open_table
+from seq2see.training.folds import LEFT_OUT, read_folds
 from tests.system.small import RecordingListener, write_table
 from tests.training import tiny
 
@@ -162,6 +164,26 @@ def test_folds_of_rows_from_memory(tmp_path: Path) -> None:
     assert result.runs.groups == ("fold 1", "fold 2")
     assert [result.rows(name) for name in result.runs.groups] == [12, 12]
     assert result.trained_inputs == 0
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_tables_of_folds_have_every_character_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+    rows = [
+        {"source": f"\u010d{'ab' * (number % 4)}", "output": "\u4e00", "who": "xyz"[number % 3]} for number in range(24)
+    ]
+    table = tmp_path / "words.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding)
+    recipe = load_recipe(tiny.ROWS, overrides=[f"data.encoding={encoding}"])
+    folds = read_folds(recipe, table, None, by="who", dev_from="rows", folder=tmp_path)
+    folds.write()
+    first = folds.parts[0]
+    assert first.sources.dev is not None
+    parts = [Path(first.sources.data), Path(first.sources.dev), first.test]
+    written = [row for path in parts for row in map(json.loads, path.read_text(encoding).splitlines())]
+    assert sorted(map(str, written)) == sorted(map(str, rows))
+    joined = tmp_path / "joined.jsonl"
+    joined.write_bytes(folds.content(*parts))
+    assert len(list(open_table(recipe, joined, None)[0])) == 24
 
 
 @pytest.mark.parametrize(
