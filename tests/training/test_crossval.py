@@ -220,6 +220,34 @@ def test_teachers_are_refused_as_they_may_know_what_is_left_out(data: Path, tmp_
     assert not (tmp_path / "out").exists()
 
 
+def test_there_are_at_most_a_hundred_folds(tmp_path: Path) -> None:
+    rows = [{"source": f"{number:03}", "output": "a"} for number in range(102)]
+    with pytest.raises(UserError, match="folds: 101 given; allowed: 2 to 100"):
+        crossval(rows, tmp_path / "out", by=None, folds=101)
+
+
+def test_a_metric_is_computed_once_for_all_groups(held: CrossValidation, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    compute_values = CrossValidation.values
+
+    def values(self: CrossValidation, metric: str) -> dict[str, float]:
+        asked.append(metric)
+        return compute_values(self, metric)
+
+    monkeypatch.setattr(CrossValidation, "values", values)
+    held.to_dict()
+    assert sorted(asked) == sorted(held.metrics)
+    asked.clear()
+    held.text()
+    assert sorted(asked) == sorted(held.metrics)
+
+
+@pytest.mark.parametrize(("dev_from", "said"), [("group", "another value"), ("rows", "rows set aside")])
+def test_the_note_says_where_dev_rows_come_from(data: Path, tmp_path: Path, dev_from: Any, said: str) -> None:
+    folds = read_folds(load_recipe(tiny.ROWS), data, None, by="speaker", dev_from=dev_from, folder=tmp_path)
+    assert said in folds.notes[-1]
+
+
 # ---------------------------------------------------------------- compare by groups
 
 
