@@ -96,6 +96,11 @@ def tune(
     _check_options(minutes, trials)
     optuna = imported("optuna", extra="tune")
     base = load_recipe(recipe, overrides=overrides)
+    if base.training.deterministic:
+        raise UserError(
+            "training.deterministic: true given; allowed: false, as a search ends its trials by the clock "
+            "(training.minutes)"
+        )
     wanted: Space = {}
     if space is not None:
         wanted, origin = read_space(space)

@@ -248,6 +248,7 @@ def test_values_of_a_column_are_held_out_as_dev(runs: Runs, tmp_path: Path) -> N
     [
         ({"minutes": 0}, "minutes: 0 given"),
         ({"trials": 0}, "trials: 0 given"),
+        ({"overrides": ["training.deterministic=true", "training.epochs=1"]}, r"deterministic: .*training\.minutes"),
         ({"space": {"encoder.sise": {"choices": [1, 2]}}}, r"space: encoder\.sise: unknown key"),
         ({"overrides": [f"{RATE}=0.1"]}, r"training\.learning_rate: is given with --set"),
     ],
