@@ -88,7 +88,7 @@ def tune(
     trials: at most so many, which share the time; None: as many as the time allows, each a tenth of it at most (and at
     most as many minutes as the recipe has). by: a column; the rows of some of its values (speakers, writers) are left
     out of training and are the dev rows. seed: of the draws; models have that of the recipe.
-    resume: go on with the search in `out` (default runs/tune-TASK); a trial that was killed is repeated.
+    resume: go on with the search in `out` (default runs/tune-TASK); a trial that was killed is repeated, once.
 
     The folder then has the report (tuning.txt, tuning.json), the best recipe (best.yaml) and its model (model/).
     """
@@ -325,13 +325,21 @@ class _Search:
             listener.on_message(message)
 
     def begin(self, base: Recipe) -> None:
-        """Repeat trials that were killed; a new search begins with the recipe as it is."""
+        """Repeat trials that were killed or crashed, once; a new search begins with the recipe as it is."""
         states = self.optuna.trial.TrialState
         for trial in self.study.get_trials(states=[states.RUNNING]):
+            attributes = trial.user_attrs
+            if attributes.get("again") and not attributes.get("stopped") and "settings" in attributes:
+                reason = attributes.get("crash", "it was killed")
+                again = self.optuna.trial.Trial(self.study, trial._trial_id)
+                self._end(again, "failed", reasons=[f"twice stopped before its end: {reason}"])
+                continue
             self.study.tell(trial.number, state=states.FAIL)
             if trial.params.keys() == self.space.keys():
-                own = {"own": True} if trial.user_attrs.get("own") else {}
-                self.study.enqueue_trial(trial.params, user_attrs=own)
+                kept = {"own": True} if attributes.get("own") else {}
+                if attributes.get("again") or not attributes.get("stopped"):
+                    kept["again"] = True
+                self.study.enqueue_trial(trial.params, user_attrs=kept)
                 self.say(f"trial {trial.number} was stopped before its end, and is repeated")
         if self.study.get_trials(deepcopy=False):
             return
@@ -425,7 +433,11 @@ class _Search:
         except UserError as error:
             state, reasons = "failed", [str(error)[:500]]
         except (KeyboardInterrupt, SystemExit):
+            trial.set_user_attr("stopped", True)  # by its user: the trial is not at fault
             self.say("the search is stopped; --resume goes on from here")
+            raise
+        except Exception as error:
+            trial.set_user_attr("crash", f"{type(error).__name__}: {error}"[:500])
             raise
         trial.set_user_attr("seconds", watch.seconds)
         self._end(trial, state, value=value, dev=watch.dev, updates=watch.updates, reasons=reasons)
