@@ -23,6 +23,7 @@ from seq2see.files import MEBIBYTE, finite, read_json, unwritable, write_bytes
 from seq2see.locking import FolderInUse, lock_folder
 from seq2see.pipeline.evaluator import report_metrics
 from seq2see.recipe import Recipe, fit_recipe, left_out, load_recipe
+from seq2see.recipe.fitting import is_open
 from seq2see.recipe.load import to_yaml
 from seq2see.recipe.messages import RecipeError
 from seq2see.recipe.schema import TrainingSettings, flatten
@@ -111,7 +112,7 @@ def tune(
     with progress_unless(listeners, QuietProgress) as followers, lock_folder(folder):
         begun = _check_begun(folder, resume)
         write_tables(tables)
-        fitted = _fit(base, sources) if "" in base.fitted.values() else None
+        fitted = _fit(base, sources) if any(map(is_open, base.fitted.values())) else None
         wanted = wanted or default_space(recipe if fitted is None else fitted, overrides)
         base = base if fitted is None else fitted
         share = min([minutes / (trials or FULL_TRIALS), *([base.training.minutes] if base.training.minutes else [])])
