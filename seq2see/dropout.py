@@ -46,7 +46,7 @@ class SequenceDropout:
     """
 
     def __init__(self) -> None:
-        self._masks: dict[tuple[str, int], Tensor] = {}
+        self._masks: dict[tuple[str, int, int], Tensor] = {}
         self._weights: dict[str, Tensor] = {}
 
     def __call__(
@@ -64,9 +64,9 @@ class SequenceDropout:
         """0 for what is dropped of each row, 1 / (1 - share) for what is kept; None of a share of 0."""
         if not share:
             return None
-        key = name, len(like)
+        key = name, len(like), like.shape[-1]
         if key not in self._masks:
-            self._masks[key] = dropout(like.new_ones(len(like), like.shape[-1]), share, True)
+            self._masks[key] = dropout(like.new_ones(key[1:]), share, True)
         return self._masks[key]
 
     def weight(self, weight: Float[Tensor, "out width"], share: float, name: str) -> Float[Tensor, "out width"]:

@@ -53,6 +53,17 @@ def test_one_mask_serves_all_steps_and_each_row_has_its_own() -> None:
     assert found.unique().tolist() == pytest.approx([0, 1 / 0.7], rel=1e-3)
 
 
+def test_a_cell_may_multiply_vectors_of_other_widths() -> None:
+    """As a cell with a projection of its state does: each width has a mask of its own, the same at all steps."""
+    cell = made({"cell": "rnn", "recurrent_dropout": 0.5})
+    product = cell.recurrent_product(plain_product, SequenceDropout())
+    for width in (SIZE, 2):
+        one, ones = torch.eye(width).double(), torch.ones(40, width).double()
+        left = product(ones, one, f"{width}")
+        assert set(left.unique().tolist()) == {0.0, 2.0}
+        assert torch.equal(product(ones, one, f"{width}"), left)
+
+
 def test_a_weight_is_dropped_once_a_pass_and_its_gradient_reaches_what_is_left() -> None:
     dropped, weight = SequenceDropout(), torch.full((60, 50), 2.0, requires_grad=True)
     left = dropped.weight(weight, 0.5, "U")

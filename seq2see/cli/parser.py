@@ -226,7 +226,7 @@ def add_folds(parser: Parser) -> None:
         "--folds",
         metavar="K",
         type=integer,
-        help="number of parts that are left out (default with --by: one for each value, at most 10; else 5)",
+        help="number of parts that are left out (default with --by: one for each value, at most 10; else 5; up to 100)",
     )
     parser.add_argument(
         "--dev-from",

@@ -17,6 +17,8 @@ MOST_FOLDS = 10
 """Of groups, where no number is asked for: with more values of the column, several share a fold."""
 ROW_FOLDS = 5
 """Of single rows, where no number is asked for."""
+LARGEST = 100
+"""The most folds that can be asked for: each is a run of its own, and a copy of the table."""
 GROUPS_FOR_DEV = 8
 """From so many folds on, one more is left out for dev: fewer would leave too little to train on."""
 
@@ -126,9 +128,11 @@ def folds_by_row(
 def _number_of_folds(folds: int | None, available: int, *, default: int, what: str) -> int:
     if folds is None:
         folds = min(default, available)
-    if not 2 <= folds <= available:
-        allowed = f"2 to {available:,}" if available >= 2 else "none"
-        raise UserError(f"folds: {folds} given; allowed: {allowed} (there are {available:,} {what})")
+    most = min(available, LARGEST)
+    if not 2 <= folds <= most:
+        allowed = f"2 to {most}" if most >= 2 else "none"
+        why = f"there are {available:,} {what}" if most == available else "each is a run of its own"
+        raise UserError(f"folds: {folds} given; allowed: {allowed} ({why})")
     return folds
 
 

@@ -486,15 +486,17 @@ def table_of(data: Data, *, settings: DataSettings, what: str = "data") -> Table
     return Table(Path(NAME), settings, partial(InMemory, records_of(data, what=what)))
 
 
-def as_lines(records: Sequence[Record], *, files: Sequence[str] = ()) -> bytes:
-    """Rows as the content of a .jsonl table; files: columns of paths, which become absolute."""
+def as_lines(records: Sequence[Record], *, files: Sequence[str] = (), ascii_only: bool = False) -> bytes:
+    """Rows as the content of a .jsonl table in UTF-8; files: columns of paths, which become absolute; ascii_only: other
+    characters are escaped, so that any encoding has them."""
     lines = []
     for number, record in enumerate(records, start=1):
         paths = {key: str(Path(record[key]).absolute()) for key in files if record.get(key)}
         try:
-            lines.append(json.dumps(record | paths, ensure_ascii=False).encode() + b"\n")
+            line = json.dumps(record | paths, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise UserError(
                 f"{NAME}, row {number}: half of a surrogate pair (\\ud800 to \\udfff) is not text"
             ) from None
-    return b"".join(lines)
+        lines.append(json.dumps(record | paths).encode() if ascii_only else line)
+    return b"".join(line + b"\n" for line in lines)

@@ -75,6 +75,7 @@ class CrossValidation:
 
     def to_dict(self) -> dict[str, Any]:
         intervals = {name: self.interval(name) for name in self.metrics}
+        values = {name: self.values(name) for name in self.metrics}
         return {
             "task": self.task,
             "by": self.by or None,
@@ -83,7 +84,7 @@ class CrossValidation:
                 {
                     "group": group,
                     "rows": self.rows(group),
-                    "metrics": {name: self.values(name)[group] for name in self.metrics},
+                    "metrics": {name: values[name][group] for name in self.metrics},
                     "models": [outcome.model for outcome in self.runs.outcomes if group in outcome.groups],
                 }
                 for group in self.runs.groups
@@ -106,9 +107,10 @@ class CrossValidation:
         table = Table(self.by or "fold", title=self._title)
         for name in ["rows", *self.metrics]:
             table.add_column(name, justify="right")
+        values = {name: self.values(name) for name in self.metrics}
         for group in self.runs.groups:
-            values = {name: self.values(name)[group] for name in self.metrics}
-            table.add_row(group, f"{self.rows(group):,}", *self._cells(values))
+            cells = self._cells({name: values[name][group] for name in self.metrics})
+            table.add_row(group, f"{self.rows(group):,}", *cells)
         table.add_section()
         table.add_row("mean", "", *self._cells({name: self.mean(name) for name in self.metrics}))
         table.add_row("95 % interval", "", *(self._bounds(name) for name in self.metrics))

@@ -8,8 +8,9 @@ import inspect
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -40,6 +41,7 @@ from seq2see.training.folds import (
     LEFT_OUT,
     Folds,
     FoldTables,
+    check_untaught,
     measure_fold,
     measure_together,
     read_folds,
@@ -130,13 +132,15 @@ def compare(
     if by is None and folds is None:
         _check_no_dev_from(dev_from)
         sources, tables = sources_of(first, data, dev, columns, folder=folder)
+        write: Callable[[], None] = partial(write_tables, tables)
         if not tables:
             open_table(first, sources.data, columns)
     else:
         if dev is not None:
             raise UserError("dev: left-out groups are measured instead of dev rows, which come from --data; give one")
+        check_untaught(*recipes.values())
         dealt = read_folds(first, data, columns, by=by, folds=folds, dev_from=dev_from, folder=folder)
-        sources, tables = dealt.parts[0].sources, dealt.contents
+        sources, write = dealt.parts[0].sources, dealt.write
     with progress_unless(listeners, QuietProgress) as followers:
         comparison = _Comparison(folder, sources, metric, followers, dealt)
         if minutes is None and not names_key(LIMITS[-1], [*vary, *overrides]):
@@ -148,7 +152,7 @@ def compare(
         for note in [*(f"left out: {reason}" for reason in impossible), *(dealt.notes if dealt else ())]:
             comparison.say(note)
         with lock_folder(folder):
-            write_tables(tables)
+            write()
             return comparison.run(recipes, seeds=seeds, left_out=impossible)
 
 
@@ -190,7 +194,7 @@ def crossval(
         for note in [*left_out(recipe, overrides), *dealt.notes]:
             comparison.say(note)
         with lock_folder(folder):
-            write_tables(dealt.contents)
+            dealt.write()
             ranking = comparison.run({Variant(()): resolved}, seeds=seeds, left_out=())
             runs = ranking.best
             result = CrossValidation(
@@ -341,7 +345,8 @@ class _Comparison:
     def _outcome(self, run: _Run, results: Results, clock: _Clock) -> Outcome:
         known = run.fingerprint in results
         if known:
-            outcome = results[run.fingerprint]
+            outcome = results[run.fingerprint]  # its path may be relative to another working directory
+            outcome = replace(outcome, model=str(self.folder / RUNS / Path(outcome.model).name))
         else:
             outcome = self._train(run)
             results.add(run.fingerprint, run.variant, outcome)
@@ -352,7 +357,7 @@ class _Comparison:
 
     def _train(self, run: _Run) -> Outcome:
         """Start or resume one run. A run that is stopped by a signal ends the comparison too."""
-        folder = self.folder / "runs" / run.name
+        folder = self.folder / RUNS / run.name
         listeners = [Forward(self.listeners, self.messages)]
         try:
             bundle = train(run.recipe, run.sources, folder=folder, listeners=listeners, resume=_can_resume(folder))
@@ -438,7 +443,8 @@ def _can_resume(folder: Path) -> bool:
 
 # ---------------------------------------------------------------- results on disk
 
-RESULTS = "results.jsonl"
+RESULTS, RUNS = "results.jsonl", "runs"
+"""The outcomes of finished runs, and the folder of all runs."""
 
 
 class Results:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from seq2see.pipeline.evaluator import evaluate_model, report_metrics
 from seq2see.pipeline.frozen_features import use_features
 from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.recipe import Recipe
-from seq2see.training.checkpoints import Sources
+from seq2see.training.checkpoints import Sources, write_tables
 from seq2see.training.dataset import filled, held_table, open_table
 
 FOLDS = "folds"
@@ -52,13 +52,28 @@ class FoldTables:
 
 @dataclass(frozen=True)
 class Folds:
-    """All folds of a table; by: the column of their groups, empty for folds of rows; contents: of the tables, which are
-    to be written first; notes: on the table and on how it was dealt."""
+    """All folds of a table; by: the column of their groups, empty for folds of rows; notes: on the table and on how it
+    was dealt.
+
+    The tables are to be written first: lines: every row as JSON, once; tables: the rows of each table, by their numbers
+    in `lines`; encoding: by which the recipe reads tables.
+    """
 
     by: str
     parts: tuple[FoldTables, ...]
-    contents: dict[Path, bytes]
+    lines: Sequence[str]
+    tables: Mapping[Path, Sequence[int]]
+    encoding: str
     notes: tuple[str, ...]
+
+    def content(self, *tables: Path) -> bytes:
+        """The rows of tables, as one table."""
+        return "".join(self.lines[row] for table in tables for row in self.tables[table]).encode(self.encoding)
+
+    def write(self) -> None:
+        """Write all tables, one at a time: together they are many times as large as the rows."""
+        for table in self.tables:
+            write_tables({table: self.content(table)})
 
 
 def read_folds(
@@ -76,6 +91,7 @@ def read_folds(
     by: the column whose values are left out in turn; None: K folds over rows. Rows that cannot be used are named with
     their lines in the table, once.
     """
+    check_untaught(recipe)
     if recipe.data.stream:
         raise UserError("data.stream: a contiguous text has no rows to leave out; set data.stream=false")
     if isinstance(data, str | Path):
@@ -114,6 +130,16 @@ def read_folds(
     return _tables(dealt, records, columns, by=by or "", folder=folder, encoding=recipe.data.encoding, notes=notes)
 
 
+def check_untaught(*recipes: Recipe) -> None:
+    """Refuse teachers: what they learned from rows that are left out would reach the model."""
+    teachers = [teacher for recipe in recipes for teacher in recipe.loss.distillation.teachers]
+    if teachers:
+        raise UserError(
+            f"loss.distillation.teachers: {', '.join(teachers)} may have been trained on what is left out here, and "
+            "would pass it on; allowed: none"
+        )
+
+
 def _record(table: Table, row: Row, files: Sequence[str]) -> dict[str, Any]:
     paths = {name: row.values.get(name) for name in files}
     found = {name: str((table.folder / path).absolute()) for name, path in paths.items() if isinstance(path, str)}
@@ -135,7 +161,7 @@ def _describe(folds: Sequence[Fold], by: str | None) -> str:
     rows = f"{min(tested):,}" if len(set(tested)) == 1 else f"{min(tested):,} to {max(tested):,}"
     groups = sum(len(fold.groups) for fold in folds)
     what = "" if by is None else f" of {groups:,} values of '{by}'"
-    aside = any(set(fold.dev) & set(other.test) == set(other.test) for fold in folds for other in folds if fold.dev)
+    aside = folds[0].dev == folds[1].test  # what the next fold tests
     dev = f"another value of '{by}'" if by is not None and aside else "rows set aside from those trained on"
     return f"{counted(len(folds), 'fold')}{what}, {rows} rows tested in each; dev: {dev}"
 
@@ -152,23 +178,20 @@ def _tables(
 ) -> Folds:
     """The folds as tables in a folder that is named by their content, so that other rows do not replace them. encoding:
     by which the recipe reads tables."""
-    contents: list[tuple[str, bytes]] = []
-    for number, fold in enumerate(folds, start=1):
-        tested = [row for rows in fold.groups.values() for row in rows]
-        for name, rows in (("train", fold.train), ("dev", fold.dev), ("test", tested)):
-            lines = as_lines([records[row] for row in rows])
-            contents.append((f"{number:02d}/{name}.jsonl", lines.decode().encode(encoding)))
-    digest = hashlib.sha256()
-    for name, content in contents:
-        digest.update(name.encode() + hashlib.sha256(content).digest())
+    lines = as_lines(records, ascii_only=True).decode().splitlines(keepends=True)
+    digest = hashlib.sha256("".join([encoding, "\n", *lines]).encode())
+    for fold in folds:
+        digest.update(json.dumps([fold.groups, fold.train, fold.dev]).encode())
     home = folder.resolve() / FOLDS / digest.hexdigest()[:12]
-    parts = []
+    parts, tables = [], dict[Path, Sequence[int]]()
     for number, fold in enumerate(folds, start=1):
-        tables = {name: home / f"{number:02d}" / f"{name}.jsonl" for name in ("train", "dev", "test")}
-        sources = Sources(str(tables["train"]), str(tables["dev"]), list(columns) if columns else None)
+        train, dev, test = (home / f"{number:02d}" / f"{name}.jsonl" for name in ("train", "dev", "test"))
+        tested = [row for rows in fold.groups.values() for row in rows]
+        tables |= {train: fold.train, dev: fold.dev, test: tested}
+        sources = Sources(str(train), str(dev), list(columns) if columns else None)
         group_of = tuple(group for group, rows in fold.groups.items() for _ in rows)
-        parts.append(FoldTables(fold.name, sources, tables["test"], group_of, (len(fold.train), len(fold.dev))))
-    return Folds(by, tuple(parts), {home / name: content for name, content in contents}, tuple(notes))
+        parts.append(FoldTables(fold.name, sources, test, group_of, (len(fold.train), len(fold.dev))))
+    return Folds(by, tuple(parts), lines, tables, encoding, tuple(notes))
 
 
 # ---------------------------------------------------------------- measuring what was left out

@@ -27,6 +27,7 @@ from seq2see.pipeline.dataset import Dataset, Stream
 from seq2see.pipeline.evaluator import Spread, evaluate_model, plan_evaluation, report_metrics
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.frozen_features import store_features
+from seq2see.pipeline.language_models import language_model_of
 from seq2see.pipeline.predictor import options_of, predict
 from seq2see.pipeline.table_stream import TableStream
 from seq2see.pipeline.trained_rows import TrainedRows
@@ -228,6 +229,8 @@ class _Run:
                 self.checkpoint, self.damaged = recover_checkpoint(self.folder / CHECKPOINTS)
         with self.world.together():
             self._read(own)
+            if self.world.leads:
+                self._check_language_model()
         with self.world.together():
             feed = self._feed()
             if self.checkpoint is not None:
@@ -280,6 +283,13 @@ class _Run:
         bundle.network.to(device)
         self.teachers = check_teachers(bundle, teachers)
         self.world.check(bundle.network)
+
+    def _check_language_model(self) -> None:
+        """Refuse a `search.language_model` that the model could not use. A run itself needs none: it is not kept, and
+        draws no random number of the run."""
+        with torch.random.fork_rng(devices=[]):
+            language_model_of(self.bundle, options_of(self.recipe))
+        self.bundle.language_models.clear()
 
     def _write(self) -> None:
         """Write what a run's folder has beside its checkpoints."""

@@ -17,7 +17,7 @@ from seq2see.recipe.load import MOST_BYTES, parse_yaml
 from seq2see.recipe.messages import RecipeError
 from seq2see.recipe.schema import flatten
 from seq2see.registry import Problem
-from seq2see.training.variants import LIMITS, MEASURED, NO_EFFECT, SEED, names_key
+from seq2see.training.variants import LIMITS, MEASURED, NO_EFFECT, SEED, changes_key, overlap
 
 Value = str | int | float | bool
 Source = str | Path | Mapping[str, Any] | Recipe
@@ -180,7 +180,7 @@ def check_space(recipe: Source, space: Space, overrides: Sequence[str], *, origi
             problems.append(Problem(key, "trials would be measured on other rows, or by other metrics"))
         elif key in NO_EFFECT:
             problems.append(Problem(key, "has no effect on what is learned"))
-        elif names_key(key, overrides) or any(name.startswith(f"{key}.") for name in map(_key, overrides)):
+        elif changes_key(key, overrides):
             problems.append(
                 Problem(key, "is given with --set, so that it has no values to search; leave one of them out")
             )
@@ -190,22 +190,16 @@ def check_space(recipe: Source, space: Space, overrides: Sequence[str], *, origi
         raise RecipeError(origin, problems)
 
 
-def _key(text: str) -> str:
-    return text.partition("=")[0].strip()
-
-
 def _wrong_values(recipe: Source, key: str, dimension: Range | Choices, overrides: Sequence[str]) -> Iterator[Problem]:
     """The first problem that a value has by itself."""
     for value in dimension.probes:
-        own = [problem for problem in _problems(recipe, [*overrides, override(key, value)]) if _is_about(problem, key)]
+        own = [
+            problem for problem in _problems(recipe, [*overrides, override(key, value)]) if overlap(problem.path, key)
+        ]
         wrong = next((problem for problem in own if problem.rule in TYPE_RULES), None)
         if wrong is not None:
             yield wrong
             return
-
-
-def _is_about(problem: Problem, key: str) -> bool:
-    return f"{problem.path}.".startswith(f"{key}.") or f"{key}.".startswith(f"{problem.path}.")
 
 
 def _problems(recipe: Source, overrides: Iterable[str]) -> list[Problem]:
@@ -228,7 +222,7 @@ def default_space(recipe: Source, overrides: Sequence[str]) -> Space:
     resolved = load_recipe(recipe, overrides=overrides)
     space: Space = {}
     for key, dimension in _candidates(resolved).items():
-        if names_key(key, overrides) or any(name.startswith(f"{key}.") for name in map(_key, overrides)):
+        if changes_key(key, overrides):
             continue
         kept = [value for value in dimension.probes if not _problems(recipe, [*overrides, override(key, value)])]
         if isinstance(dimension, Choices) and len(kept) > 1:

@@ -23,6 +23,7 @@ from seq2see.files import MEBIBYTE, finite, read_json, unwritable, write_bytes
 from seq2see.locking import FolderInUse, lock_folder
 from seq2see.pipeline.evaluator import report_metrics
 from seq2see.recipe import Recipe, fit_recipe, left_out, load_recipe
+from seq2see.recipe.fitting import is_open
 from seq2see.recipe.load import to_yaml
 from seq2see.recipe.messages import RecipeError
 from seq2see.recipe.schema import TrainingSettings, flatten
@@ -88,7 +89,7 @@ def tune(
     trials: at most so many, which share the time; None: as many as the time allows, each a tenth of it at most (and at
     most as many minutes as the recipe has). by: a column; the rows of some of its values (speakers, writers) are left
     out of training and are the dev rows. seed: of the draws; models have that of the recipe.
-    resume: go on with the search in `out` (default runs/tune-TASK); a trial that was killed is repeated.
+    resume: go on with the search in `out` (default runs/tune-TASK); a trial that was killed is repeated, once.
 
     The folder then has the report (tuning.txt, tuning.json), the best recipe (best.yaml) and its model (model/).
     """
@@ -96,6 +97,11 @@ def tune(
     _check_options(minutes, trials)
     optuna = imported("optuna", extra="tune")
     base = load_recipe(recipe, overrides=overrides)
+    if base.training.deterministic:
+        raise UserError(
+            "training.deterministic: true given; allowed: false, as a search ends its trials by the clock "
+            "(training.minutes)"
+        )
     wanted: Space = {}
     if space is not None:
         wanted, origin = read_space(space)
@@ -106,7 +112,7 @@ def tune(
     with progress_unless(listeners, QuietProgress) as followers, lock_folder(folder):
         begun = _check_begun(folder, resume)
         write_tables(tables)
-        fitted = _fit(base, sources) if "" in base.fitted.values() else None
+        fitted = _fit(base, sources) if any(map(is_open, base.fitted.values())) else None
         wanted = wanted or default_space(recipe if fitted is None else fitted, overrides)
         base = base if fitted is None else fitted
         share = min([minutes / (trials or FULL_TRIALS), *([base.training.minutes] if base.training.minutes else [])])
@@ -158,7 +164,7 @@ def _sources(
     folds = read_folds(recipe, data, columns, by=by, dev_from="rows", folder=folder)
     fold = folds.parts[0]
     train, aside = Path(fold.sources.data), Path(str(fold.sources.dev))
-    tables = {train: folds.contents[train] + folds.contents[aside], fold.test: folds.contents[fold.test]}
+    tables = {train: folds.content(train, aside), fold.test: folds.content(fold.test)}
     note = f"dev: the {counted(len(fold.group_of), 'row')} of '{by}' {', '.join(fold.groups)}, which are not trained on"
     return replace(fold.sources, dev=str(fold.test)), tables, [*folds.notes[:-1], note]
 
@@ -320,13 +326,21 @@ class _Search:
             listener.on_message(message)
 
     def begin(self, base: Recipe) -> None:
-        """Repeat trials that were killed; a new search begins with the recipe as it is."""
+        """Repeat trials that were killed or crashed, once; a new search begins with the recipe as it is."""
         states = self.optuna.trial.TrialState
         for trial in self.study.get_trials(states=[states.RUNNING]):
+            attributes = trial.user_attrs
+            if attributes.get("again") and not attributes.get("stopped") and "settings" in attributes:
+                reason = attributes.get("crash", "it was killed")
+                again = self.optuna.trial.Trial(self.study, trial._trial_id)
+                self._end(again, "failed", reasons=[f"twice stopped before its end: {reason}"])
+                continue
             self.study.tell(trial.number, state=states.FAIL)
             if trial.params.keys() == self.space.keys():
-                own = {"own": True} if trial.user_attrs.get("own") else {}
-                self.study.enqueue_trial(trial.params, user_attrs=own)
+                kept = {"own": True} if attributes.get("own") else {}
+                if attributes.get("again") or not attributes.get("stopped"):
+                    kept["again"] = True
+                self.study.enqueue_trial(trial.params, user_attrs=kept)
                 self.say(f"trial {trial.number} was stopped before its end, and is repeated")
         if self.study.get_trials(deepcopy=False):
             return
@@ -420,7 +434,11 @@ class _Search:
         except UserError as error:
             state, reasons = "failed", [str(error)[:500]]
         except (KeyboardInterrupt, SystemExit):
+            trial.set_user_attr("stopped", True)  # by its user: the trial is not at fault
             self.say("the search is stopped; --resume goes on from here")
+            raise
+        except Exception as error:
+            trial.set_user_attr("crash", f"{type(error).__name__}: {error}"[:500])
             raise
         trial.set_user_attr("seconds", watch.seconds)
         self._end(trial, state, value=value, dev=watch.dev, updates=watch.updates, reasons=reasons)

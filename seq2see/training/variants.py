@@ -55,9 +55,7 @@ def variants(vary: Sequence[str]) -> list[Variant]:
     axes: dict[str, list[str]] = {}
     for option in vary:
         key, values = _axis(option)
-        clash = next(
-            (other for other in axes if f"{key}.".startswith(f"{other}.") or other.startswith(f"{key}.")), None
-        )
+        clash = next((other for other in axes if overlap(key, other)), None)
         if clash is not None:
             raise UserError(f"--vary {option}: {clash} varies already, and one would undo the other")
         axes[key] = values
@@ -156,5 +154,22 @@ SEED, PATIENCE = "training.seed", "training.patience"
 
 def names_key(key: str, overrides: Sequence[str]) -> bool:
     """Whether one of these `KEY=...` sets the key, or a group that contains it."""
-    keys = [override.partition("=")[0].strip() for override in overrides]
-    return any(key == other or key.startswith(f"{other}.") for other in keys)
+    return any(f"{key}.".startswith(f"{other}.") for other in map(_key, overrides))
+
+
+def changes_key(key: str, overrides: Sequence[str]) -> bool:
+    """Whether one of these `KEY=...` sets the key, a group that contains it, or a part of it.
+
+    >>> names_key("encoder.size", ["encoder.size.x=1"]), changes_key("encoder.size", ["encoder.size.x=1"])
+    (False, True)
+    """
+    return any(overlap(key, other) for other in map(_key, overrides))
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether two keys are the same, or one is a group that contains the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0].strip()

@@ -15,9 +15,11 @@ from seq2see.errors import UserError
 from seq2see.evaluation import compute
 from seq2see.evaluation.cross_validation import CrossValidation
 from seq2see.evaluation.ranking import Contender, GroupOutcome, Outcome, Ranking, student_quantile
+from seq2see.recipe import load_recipe
 from seq2see.training import comparing
 from seq2see.training.comparing import CROSSVAL, RESULTS
-from seq2see.training.folds import LEFT_OUT
+from seq2see.training.dataset import open_table
+from seq2see.training.folds import LEFT_OUT, read_folds
 from tests.system.small import RecordingListener, write_table
 from tests.training import tiny
 
@@ -127,6 +129,19 @@ def test_finished_folds_are_not_trained_again(
     assert crossval(data, folder)[0].values("cer") == held.values("cer")
 
 
+def test_the_same_call_goes_on_from_another_directory(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path)
+    first, _ = crossval(data, Path("out"), folds=2, updates=1)
+    monkeypatch.chdir(tmp_path / "inner")
+    monkeypatch.setattr(comparing, "train", None)
+    again, _ = crossval(data, Path("../out"), folds=2, updates=1)
+    assert again.pooled == first.pooled
+    assert all(Path(outcome.model).is_dir() for outcome in again.runs.outcomes)
+
+
 def test_several_groups_share_a_fold_and_are_measured_apart(data: Path, tmp_path: Path) -> None:
     result, notes = crossval(data, tmp_path, folds=2, seeds=2)
     assert len(result.runs.outcomes) == 4
@@ -151,6 +166,26 @@ def test_folds_of_rows_from_memory(tmp_path: Path) -> None:
     assert result.trained_inputs == 0
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_tables_of_folds_have_every_character_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+    rows = [
+        {"source": f"\u010d{'ab' * (number % 4)}", "output": "\u4e00", "who": "xyz"[number % 3]} for number in range(24)
+    ]
+    table = tmp_path / "words.jsonl"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding)
+    recipe = load_recipe(tiny.ROWS, overrides=[f"data.encoding={encoding}"])
+    folds = read_folds(recipe, table, None, by="who", dev_from="rows", folder=tmp_path)
+    folds.write()
+    first = folds.parts[0]
+    assert first.sources.dev is not None
+    parts = [Path(first.sources.data), Path(first.sources.dev), first.test]
+    written = [row for path in parts for row in map(json.loads, path.read_text(encoding).splitlines())]
+    assert sorted(map(str, written)) == sorted(map(str, rows))
+    joined = tmp_path / "joined.jsonl"
+    joined.write_bytes(folds.content(*parts))
+    assert len(list(open_table(recipe, joined, None)[0])) == 24
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -172,6 +207,45 @@ def test_rows_without_a_group_and_streams_are_refused(tmp_path: Path) -> None:
         crossval(rows, tmp_path / "out")
     with pytest.raises(UserError, match="contiguous text"):
         seq2see.crossval(tiny.TEXT, tiny.text(tmp_path / "text.txt"), out=tmp_path / "out", updates=1, listeners=[])
+
+
+def test_teachers_are_refused_as_they_may_know_what_is_left_out(data: Path, tmp_path: Path) -> None:
+    teachers = "loss.distillation.teachers"
+    with pytest.raises(UserError, match=teachers):
+        crossval(data, tmp_path / "out", overrides=[f"{teachers}=[model]"])
+    for values in ("[model]", "[],[model]"):
+        vary = [f"{teachers}={values}"]
+        with pytest.raises(UserError, match=teachers):
+            seq2see.compare(tiny.ROWS, data, vary=vary, by="speaker", updates=1, out=tmp_path / "out", listeners=[])
+    assert not (tmp_path / "out").exists()
+
+
+def test_there_are_at_most_a_hundred_folds(tmp_path: Path) -> None:
+    rows = [{"source": f"{number:03}", "output": "a"} for number in range(102)]
+    with pytest.raises(UserError, match="folds: 101 given; allowed: 2 to 100"):
+        crossval(rows, tmp_path / "out", by=None, folds=101)
+
+
+def test_a_metric_is_computed_once_for_all_groups(held: CrossValidation, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    compute_values = CrossValidation.values
+
+    def values(self: CrossValidation, metric: str) -> dict[str, float]:
+        asked.append(metric)
+        return compute_values(self, metric)
+
+    monkeypatch.setattr(CrossValidation, "values", values)
+    held.to_dict()
+    assert sorted(asked) == sorted(held.metrics)
+    asked.clear()
+    held.text()
+    assert sorted(asked) == sorted(held.metrics)
+
+
+@pytest.mark.parametrize(("dev_from", "said"), [("group", "another value"), ("rows", "rows set aside")])
+def test_the_note_says_where_dev_rows_come_from(data: Path, tmp_path: Path, dev_from: Any, said: str) -> None:
+    folds = read_folds(load_recipe(tiny.ROWS), data, None, by="speaker", dev_from=dev_from, folder=tmp_path)
+    assert said in folds.notes[-1]
 
 
 # ---------------------------------------------------------------- compare by groups

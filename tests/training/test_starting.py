@@ -1,4 +1,4 @@
-"""Going on from another model, and learning with half the bits."""
+"""Going on from another model, what is refused before the first update, and learning with half the bits."""
 
 from __future__ import annotations
 
@@ -134,3 +134,17 @@ def test_bfloat16_learns_and_is_measured_in_whole_numbers(tmp_path: Path) -> Non
     whole.bundle.recipe.training.precision = "float32"
     assert model.score(data).log_probability == whole.score(data).log_probability
     assert model.score(data).perplexity < math.exp(losses[0])
+
+
+def test_a_language_model_that_cannot_be_used_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    data, ngrams = words(tmp_path / "words.tsv"), tmp_path / "other.arpa"
+    ngrams.write_text("\\data\\\nngram 1=2\n\n\\1-grams:\n-0.3\tq\n-0.3\t</s>\n\n\\end\\\n", encoding="utf-8")
+    for wrong in (tmp_path / "nowhere", ngrams):
+        with pytest.raises(UserError, match=rf"search\.language_model: .*{wrong.name}"):
+            run(ROWS, data, tmp_path / "out", [f"search.language_model={wrong}"], updates=1)
+        assert not list((tmp_path / "out").glob("*.*"))
+    ngrams.write_text(
+        ngrams.read_text("utf-8").replace("=2", "=5").replace("q", "a\n-0.9\tb\n-0.9\tc\n-0.9\td"), "utf-8"
+    )
+    model = run(ROWS, data, tmp_path / "out", [f"search.language_model={ngrams}"], updates=1)
+    assert not model.bundle.language_models

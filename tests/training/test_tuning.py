@@ -169,6 +169,29 @@ def test_a_killed_search_goes_on(runs: Runs, data: Path, tmp_path: Path) -> None
         tune(data, tmp_path / "nowhere", resume=True)
 
 
+def test_a_trial_that_crashes_twice_has_failed(runs: Runs, data: Path, tmp_path: Path) -> None:
+    """One that its user stops, however often, has not."""
+    given: dict[str, Any] = {"space": {RATE: {"choices": [0.01, 0.02]}}, "resume": True}
+    runs.stop_at = lambda run, report: RuntimeError("out of memory") if runs.rates[-1] == 0.01 else None
+    with pytest.raises(RuntimeError):
+        tune(data, tmp_path, **{**given, "resume": False})
+    crash, runs.stop_at = runs.stop_at, lambda run, report: KeyboardInterrupt()
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            tune(data, tmp_path, **given)
+    runs.stop_at = crash
+    with pytest.raises(RuntimeError):
+        tune(data, tmp_path, **given)
+    assert runs.rates == [0.01] * 4
+    found, _ = tune(data, tmp_path, **given)
+    assert {trial.settings[RATE]: trial.state for trial in found.trials if trial.state != "repeated"} == {
+        0.01: "failed",
+        0.02: "complete",
+    }
+    failed = next(trial for trial in found.trials if trial.state == "failed")
+    assert "out of memory" in failed.reasons[0]
+
+
 def test_a_damaged_journal_is_named(runs: Runs, data: Path, tmp_path: Path) -> None:
     tune(data, tmp_path, trials=1)
     (tmp_path / JOURNAL).write_text('{"op_code": 0}\n', "utf-8")
@@ -248,6 +271,7 @@ def test_values_of_a_column_are_held_out_as_dev(runs: Runs, tmp_path: Path) -> N
     [
         ({"minutes": 0}, "minutes: 0 given"),
         ({"trials": 0}, "trials: 0 given"),
+        ({"overrides": ["training.deterministic=true", "training.epochs=1"]}, r"deterministic: .*training\.minutes"),
         ({"space": {"encoder.sise": {"choices": [1, 2]}}}, r"space: encoder\.sise: unknown key"),
         ({"overrides": [f"{RATE}=0.1"]}, r"training\.learning_rate: is given with --set"),
     ],
