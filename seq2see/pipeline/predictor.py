@@ -190,7 +190,7 @@ def _search(
         return search(sources, rows, options, maps=maps, packed=packed)
     if not options.rescoring:
         return search(sources, rows, options, maps=maps, packed=packed, language_model=language_model.own)
-    wide = replace(options, n_best=max(options.n_best, options.beam), consensus=0.0)
+    wide = replace(options, n_best=max(options.n_best, options.beam), consensus=0.0, language_model=None)
     found = search(sources, rows, wide, maps=maps, packed=packed)
     return language_model.rescore(found, _writer(bundles[0]), options, replaced=replace_unknown)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -16,9 +16,9 @@ from yaml.constructor import ConstructorError
 from seq2see import __version__
 from seq2see.errors import UserError, nearest
 from seq2see.files import SURROGATES, read_text, shortened
-from seq2see.recipe.fitting import TableFacts, fitted_notes
+from seq2see.recipe.fitting import TableFacts, fitted_notes, is_open
 from seq2see.recipe.messages import LISTED, RecipeError, schema_problems
-from seq2see.recipe.overrides import Change, apply_overrides, expand_shorthand
+from seq2see.recipe.overrides import Change, apply_overrides, expand_shorthand, is_set
 from seq2see.recipe.overrides import left_out as settings_left_out
 from seq2see.recipe.resolve import fill_implied, fit, parsed, without_foreign_keys
 from seq2see.recipe.rules import problems
@@ -75,7 +75,10 @@ def load_recipe(
             if sum(saved.layer_counts.values()) <= MOST_LAYERS:  # a limit of time and memory, which nobody may forge
                 return saved
     overrides = list(overrides)
-    raw = apply_overrides(raw, map(_change, overrides)) if overrides else expand_shorthand(raw)
+    changes = list(map(_change, overrides))
+    if isinstance(known := raw.get("fitted"), dict):
+        raw["fitted"] = {path: reason for path, reason in known.items() if not is_set(path, dict(changes))}
+    raw = apply_overrides(raw, changes) if changes else expand_shorthand(raw)
     try:
         recipe, foreign = parsed(raw)
     except ValidationError as error:
@@ -88,9 +91,11 @@ def load_recipe(
     return recipe
 
 
-def fit_recipe(recipe: Recipe, facts: TableFacts) -> Recipe:
-    """The recipe with what was `auto` fitted to a table."""
-    return load_recipe(fit(recipe, facts)) if "" in recipe.fitted.values() else recipe
+def fit_recipe(recipe: Recipe, facts: TableFacts | Callable[[], TableFacts]) -> Recipe:
+    """The recipe with what was `auto` fitted to a table. facts: or a function that finds them, called if needed."""
+    if not any(map(is_open, recipe.fitted.values())):
+        return recipe
+    return load_recipe(fit(recipe, facts() if callable(facts) else facts))
 
 
 def left_out(source: str | Path | Mapping[str, Any] | Recipe, overrides: Iterable[str]) -> list[str]:

@@ -64,7 +64,7 @@ def _applied(raw: Raw, overrides: Iterable[Change]) -> tuple[Raw, dict[str, tupl
     known, dropped = _meaningless(before), dict[str, tuple[Any, str]]()
     while True:  # what is dropped may make others meaningless in their turn
         useless = {path: why for path, why in _meaningless(after).items() if path not in known and path not in dropped}
-        useless = {path: why for path, why in useless.items() if not _is_set(path, changes)}
+        useless = {path: why for path, why in useless.items() if not is_set(path, changes)}
         if not useless:
             return after, dropped
         for path, reason in useless.items():
@@ -112,7 +112,7 @@ def _drop(raw: Raw, path: str) -> None:
         here.pop(last, None)
 
 
-def _is_set(path: str, changes: Iterable[str]) -> bool:
+def is_set(path: str, changes: Iterable[str]) -> bool:
     return any(
         changed == path or path.startswith(f"{changed}.") or changed.startswith(f"{path}.") for changed in changes
     )
@@ -126,10 +126,10 @@ def _drop_other_kinds(after: Raw, before: Raw, changes: Iterable[str]) -> None:
         settings = class_of(annotation, {**new, "kind": kind})
         if kind == was or settings is None or (kind not in ENCODERS and issubclass(settings, EncoderSettings)):
             continue
-        if path == "output" and not _is_set("decoder.kind", changes):
+        if path == "output" and not is_set("decoder.kind", changes):
             _drop(after, "decoder.kind")
         lost = [key for key, value in new.items() if key not in settings.known_keys() or value is None]
-        for key in [key for key in lost if not _is_set(f"{path}.{key}", changes)]:
+        for key in [key for key in lost if not is_set(f"{path}.{key}", changes)]:
             _drop(after, f"{path}.{key}")
 
 
@@ -143,7 +143,7 @@ def _drop_stream_defaults(after: Raw, before: Raw, changes: Iterable[str]) -> No
     )
     written = _at(before, "decoder")
     for key in before_defaults if before_defaults != after_defaults else ():
-        if written.get(key) == before_defaults[key] and not _is_set(f"decoder.{key}", changes):
+        if written.get(key) == before_defaults[key] and not is_set(f"decoder.{key}", changes):
             _drop(after, f"decoder.{key}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 from seq2see.decoders.base import writers_of
-from seq2see.recipe.fitting import REFERENCE, TableFacts, fitted
+from seq2see.recipe.fitting import REFERENCE, TableFacts, fitted, is_open
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
 from seq2see.settings.base import AUTO, Fitted, Settings, is_settings, without_none
@@ -171,44 +171,45 @@ def without_foreign_keys(raw: Raw, *, wrong: Collection[str] = ()) -> tuple[Raw,
 
 
 def replace_auto(raw: Raw) -> Raw:
-    """A copy in which `auto` is a number, that of a table of 10,000 rows, wherever it is allowed; `fitted` has the
-    paths, each with an empty text until a table is known.
+    """A copy in which `auto` is a number, that of a table of 10,000 rows, wherever it is allowed. `fitted` has their
+    paths, each with its number until a table is known, without those whose value was changed since.
 
     >>> replace_auto({"encoder": {"size": "auto"}})
-    {'encoder': {'size': 176}, 'fitted': {'encoder.size': ''}}
+    {'encoder': {'size': 176}, 'fitted': {'encoder.size': '176'}}
     """
     raw = copy.deepcopy(raw)
+    known = raw.get("fitted", {})
+    if not isinstance(known, dict) or not all(isinstance(reason, str) for reason in known.values()):
+        return raw  # of a wrong type, which is said with all others
     paths: dict[str, str] = {}
+    for where, mark, values, key in _fitted_settings(raw):
+        if values[key] == AUTO:
+            values[key] = fitted(mark.rule, REFERENCE, where, values)
+            paths[where] = str(values[key])
+        elif where in known and known[where].partition(": ")[0] == str(values[key]):
+            paths[where] = known[where]
+    return raw | {"fitted": paths} if known or paths else raw
+
+
+def _fitted_settings(raw: Raw) -> Iterator[tuple[str, Fitted, Raw, str]]:
+    """(path, mark, group of keys, key) of each setting that may be `auto`."""
     for path, settings, values in groups(raw):
-        for key, value in values.items():
-            mark = _fitted_mark(settings, key) if value == AUTO else None
-            if mark is not None:
-                where = f"{path}.{key}" if path else key
-                values[key], paths[where] = fitted(mark.rule, REFERENCE, where), ""
-    if paths:
-        known = raw.get("fitted")
-        raw["fitted"] = {**(known if isinstance(known, dict) else {}), **paths}
-    return raw
-
-
-def _fitted_mark(settings: type[Settings], key: str) -> Fitted | None:
-    field = settings.model_fields.get(key)
-    return next((mark for mark in field.metadata if isinstance(mark, Fitted)), None) if field is not None else None
+        for key in list(values):
+            field = settings.model_fields.get(key)
+            marks = [mark for mark in field.metadata if isinstance(mark, Fitted)] if field is not None else []
+            if marks:
+                yield f"{path}.{key}" if path else key, marks[0], values, key
 
 
 def fit(recipe: Recipe, facts: TableFacts) -> Raw:
     """The keys of a recipe in which what was `auto` fits a table, with the reasons. What no longer has a meaning (the
     size of an attention that is switched off) is passed over."""
     raw = recipe.to_dict()
-    reasons: dict[str, str] = {path: reason for path, reason in recipe.fitted.items() if reason}
-    open_paths = {path for path, reason in recipe.fitted.items() if not reason}
-    for path, settings, values in groups(raw):
-        for key in values:
-            where = f"{path}.{key}" if path else key
-            mark = _fitted_mark(settings, key) if where in open_paths else None
-            if mark is not None:
-                values[key] = fitted(mark.rule, facts, where)
-                reasons[where] = f"{values[key]}: {facts.text}"
+    reasons = {path: reason for path, reason in recipe.fitted.items() if not is_open(reason)}
+    for where, mark, values, key in _fitted_settings(raw):
+        if is_open(recipe.fitted.get(where, ": ")):
+            values[key] = fitted(mark.rule, facts, where, values)
+            reasons[where] = f"{values[key]}: {facts.text}"
     return raw | {"fitted": reasons}
 
 

@@ -316,6 +316,8 @@ def search(
     options = options if options is not None else SearchOptions()
     if any(model.decoder.one_step for model, _ in sources):
         raise UserError("this model gives labels or numbers, which are classified or reconstructed, not searched for")
+    if options.language_model is not None and language_model is None:
+        raise UserError(f"language_model: {options.language_model} has to be loaded first, as `Model.predict` does")
     if not rows:
         return []
     with evaluating([model for model, _ in sources]):

@@ -271,7 +271,7 @@ class _Run:
         self.corpus = corpus = read_corpus(
             self.recipe, tables.data, dev=tables.dev, columns=tables.columns, fields=fields, folder=own
         )
-        self.recipe = corpus.recipe = fit_recipe(corpus.recipe, corpus.facts)
+        self.recipe = corpus.recipe = fit_recipe(corpus.recipe, lambda: corpus.facts)
         self.bundle = bundle = _create(self.recipe, corpus, start, fresh=not self.resume)
         earlier = TrainedRows.load(folder) if self.resume else start.trained if start is not None else None
         bundle.trained = corpus.trained.joined(earlier)

@@ -65,6 +65,8 @@ from seq2see.training.reports import (
 
 TRIM_EVERY = 25
 """Updates after which free memory is given back."""
+LEAST_GAIN = 1e-3
+"""Of the logarithm of dev's perplexity, by which it has to fall for a run to be said to learn."""
 TIE_BREAKER = 1e-6
 """The most that a lower perplexity adds to the leading metric: less than any step of a rate."""
 
@@ -426,7 +428,9 @@ class Trainer:
         """Whether the perplexity of dev is the lowest so far: the rate of a few hundred right outputs jumps,
         and stands still on a plateau, while the probability of all of them tells that the model still learns."""
         perplexity, lowest = report.dev.get("perplexity", math.inf), self.state.lowest
-        if math.isnan(perplexity) or perplexity >= (math.inf if lowest is None else lowest):
+        if not 1 <= perplexity < math.inf:
+            return False
+        if lowest is not None and math.log(perplexity) >= (1 - LEAST_GAIN) * math.log(lowest):
             return False
         self.state.lowest = perplexity
         return True

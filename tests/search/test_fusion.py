@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ SYMBOLS = 7
 VOCABULARY = Vocabulary(["a", "b", "c"])
 LONGEST = 3
 WEIGHTS = {"language_model_weight": 0.7, "language_model_internal": 0.4}
-"""\\data\\ of a language model that likes c, and b after c."""
 ARPA = """\\data\\
 ngram 1=5
 ngram 2=4
@@ -45,6 +43,7 @@ ngram 2=4
 
 \\end\\
 """
+"""A language model that likes c, and b after c; it does not know a."""
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +221,9 @@ def test_rescored_hypotheses_are_ranked_by_the_sum() -> None:
     assert [each.ids for each in agreeing] == [[5, 5, 5, EOS], [4, EOS]]
 
 
-def test_options_that_cannot_be(tmp_path: Path) -> None:
+def test_options_that_cannot_be() -> None:
+    with pytest.raises(UserError, match="language_model"):
+        search([(build(), padded(INPUTS))], range(len(INPUTS)), SearchOptions(language_model="lm"))
     for wrong in ({"language_model_weight": 0.0}, {"language_model_internal": -1.0}, {"language_model_use": "both"}):
         with pytest.raises(UserError, match=next(iter(wrong))):
             SearchOptions(language_model="lm", **wrong)  # type: ignore[arg-type]

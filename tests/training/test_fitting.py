@@ -34,8 +34,8 @@ def table(rows: int) -> TableFacts:
 
 @pytest.mark.parametrize("path", [*SIZES, *SHARES, *OTHERS])
 def test_a_setting_may_be_auto_and_follows_the_table(path: str) -> None:
-    recipe = load_recipe("grapheme-to-phoneme", overrides=[f"{path}=auto"])
-    assert recipe.fitted == {path: ""}
+    recipe = load_recipe("transliteration", overrides=[f"{path}=auto"])
+    assert recipe.fitted == {path: str(at(recipe, path))}
     small, large = (fit_recipe(recipe, table(rows)) for rows in (400, 400_000))
     assert at(small, path) != at(large, path)
     assert (at(small, path) > at(large, path)) == (path in [*SHARES, "training.epochs", "training.learning_rate"])
@@ -48,15 +48,15 @@ def test_a_setting_may_be_auto_and_follows_the_table(path: str) -> None:
 @pytest.mark.parametrize("path", ["decoder.layers", "training.clip", "inputs.source.max_length"])
 def test_other_settings_are_not_fitted(path: str) -> None:
     with pytest.raises(RecipeError) as refused:
-        load_recipe("grapheme-to-phoneme", overrides=[f"{path}=auto"])
+        load_recipe("transliteration", overrides=[f"{path}=auto"])
     assert [problem.path for problem in refused.value.problems] == [path]
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "reports"])
+@pytest.mark.parametrize("rule", ["size", "dropout", "batch", "rate", "epochs"])
 def test_rules_never_jump(rule: str) -> None:
     """A row more or less changes little: twice the rows never change a value by more than a half or so."""
     for path in ("encoder.size", "decoder.size", "encoder.embedding.size"):
-        values = [float(RULES[rule](table(int(50 * 1.5**power)), path)) for power in range(22)]
+        values = [float(RULES[rule](table(int(50 * 1.5**power)), path, {})) for power in range(22)]
         assert all(min(pair) > 0.55 * max(pair) for pair in pairwise(values))
         assert values in (sorted(values), sorted(values, reverse=True))
 
@@ -99,3 +99,25 @@ def test_fine_tuning_keeps_the_sizes_of_the_model(tmp_path: Path) -> None:
     model = run(recipe, data, tmp_path / "second", start=tmp_path / "first", updates=2)
     assert model.recipe.encoder.summary_size == ROWS["encoder"]["size"]
     assert set(model.recipe.fitted) == {"encoder.dropout"}
+
+
+@pytest.mark.parametrize("value", ["64", "176"])  # 176: what `show` assumes
+def test_what_is_set_by_hand_is_not_fitted(value: str) -> None:
+    recipe = load_recipe("grapheme-to-phoneme")
+    changed = load_recipe(recipe, overrides=[f"encoder.size={value}", "training.epochs=5"])
+    fitted = fit_recipe(changed, table(400))
+    assert (at(fitted, "encoder.size"), fitted.training.epochs) == (int(value), 5)
+    assert {"encoder.size", "training.epochs"}.isdisjoint(fitted.fitted)
+    assert "decoder.size" in fitted.fitted
+    by_hand = recipe.to_dict()
+    by_hand["training"]["epochs"] = 3
+    assert fit_recipe(load_recipe(by_hand), table(400)).training.epochs == 3
+    later = load_recipe(fitted, overrides=["decoder.size=512"])
+    assert "decoder.size" not in later.fitted
+    assert later.fitted["decoder.dropout"] == fitted.fitted["decoder.dropout"]
+
+
+def test_the_average_follows_the_length_of_the_run() -> None:
+    recipe = load_recipe("grapheme-to-phoneme")
+    short = load_recipe(recipe, overrides=["training.epochs=2"])
+    assert fit_recipe(short, table(3_600)).training.ema < fit_recipe(recipe, table(3_600)).training.ema
