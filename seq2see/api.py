@@ -527,7 +527,7 @@ def distill(
     named = teachers if isinstance(teachers, Sequence) and not isinstance(teachers, str) else [teachers]
     folders = [str(Path(folder).resolve()) for each in named for folder in folders_of(each)]
     if not 0 <= real_share <= 1:
-        raise UserError(f"real_share: {real_share} given; allowed: 0 to 1")
+        raise UserError(f"--real-share {real_share:g}: a share of the rows; allowed: 0 to 1")
     extra = _changes(overrides, epochs=epochs, updates=updates, minutes=minutes, seed=seed, device=device)
     extra.insert(0, f"loss.distillation.teachers={json.dumps(folders)}")
     with progress_unless(listeners if speaks() else [], Progress) as followers:
@@ -548,9 +548,7 @@ def distill(
             student, given = labelled.recipe, None
             data, dev = labelled.records(rows), labelled.records(labelled.dev)
         elif beam is not None:
-            raise UserError(
-                f"beam: {beam} given, and there are no pseudo-labels; it goes with unlabelled or real_share"
-            )
+            raise UserError(f"--beam {beam}: there are no pseudo-labels without --unlabelled or --real-share")
         del bundles  # the run loads its own
         sources, tables = sources_of(student, data, dev, given, folder=folder)
         return Model(

@@ -51,7 +51,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--replay",
         action="store_true",
-        help="only compute the latest update of a run whose gradient was not finite again, and say where",
+        help="only recompute the latest update of a run whose gradient was not finite, and say where",
     )
     parser.add_argument("--from", dest="start", metavar="MODEL", help="start from the weights of a model (fine-tuning)")
     parser.add_argument(

@@ -132,7 +132,7 @@ def _number_of_folds(folds: int | None, available: int, *, default: int, what: s
     if not 2 <= folds <= most:
         allowed = f"2 to {most}" if most >= 2 else "none"
         why = f"there are {available:,} {what}" if most == available else "each is a run of its own"
-        raise UserError(f"folds: {folds} given; allowed: {allowed} ({why})")
+        raise UserError(f"--folds {folds}: allowed: {allowed} ({why})")
     return folds
 
 

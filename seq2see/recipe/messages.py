@@ -16,6 +16,8 @@ from seq2see.recipe.resolve import class_of, fill_implied, usual_encoder
 from seq2see.recipe.schema import Recipe
 from seq2see.registry import Problem
 from seq2see.settings.base import (
+    AUTO,
+    Fitted,
     NameOf,
     is_settings,
     is_union,
@@ -76,11 +78,13 @@ def _inherited(location: Sequence[str | int], raw: Mapping[str, Any]) -> bool:
 
 @dataclass
 class Spot:
-    """The place of an error in a recipe: its value, its path as a user writes it, and the type it should have."""
+    """The place of an error in a recipe: its value, its path as a user writes it, and the type it should have; fitted:
+    it may be `auto`."""
 
     value: Any
     path: list[str | int] = field(default_factory=list)
     annotation: Any = Recipe
+    fitted: bool = False
 
     def __str__(self) -> str:
         return ".".join(map(str, self.path))
@@ -117,7 +121,8 @@ class Spot:
         info = settings.model_fields[str(part)]
         annotation = without_none(info.annotation)
         marked = [mark for mark in info.metadata if isinstance(mark, NameOf)]
-        return Spot(value, path, Annotated[annotation, marked[0]] if marked else annotation)
+        fitted = any(isinstance(mark, Fitted) for mark in info.metadata)
+        return Spot(value, path, Annotated[annotation, marked[0]] if marked else annotation, fitted)
 
 
 def _problem(error: Any, raw: Mapping[str, Any], complete: Mapping[str, Any]) -> Problem:
@@ -141,6 +146,7 @@ def _problem(error: Any, raw: Mapping[str, Any], complete: Mapping[str, Any]) ->
 
 def _wrong_value(error: Any, spot: Spot, raw: Mapping[str, Any]) -> Problem:
     kind, value, annotation, path = error["type"], error["input"], spot.annotation, str(spot)
+    auto = f" or {AUTO}" if spot.fitted else ""
     names = next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, NameOf)), None)
     if names is not None:
         return Problem(path, _not_allowed(_found(raw, spot.path, value), names.words, plugins=True), "kind")
@@ -148,9 +154,9 @@ def _wrong_value(error: Any, spot: Spot, raw: Mapping[str, Any]) -> Problem:
         return Problem(path, _not_allowed(value, [str(word) for word in get_args(annotation)]), "value")
     if is_union(annotation) or kind.endswith("_type") or kind in ("missing", "too_long"):
         got = shortened(_found(raw, spot.path, value))
-        return Problem(path, f"should be {type_text(annotation, article=True)}, got {got}", "type")
+        return Problem(path, f"should be {type_text(annotation, article=True)}{auto}, got {got}", "type")
     if kind.endswith("_parsing") or kind == "int_from_float":
-        return Problem(path, f"should be {type_text(annotation, article=True)}, got {shortened(value)}", "type")
+        return Problem(path, f"should be {type_text(annotation, article=True)}{auto}, got {shortened(value)}", "type")
     message = str(error["msg"]).replace("Input should be", "should be")
     return Problem(path, f"{message}, got {shortened(value)}", "value")
 

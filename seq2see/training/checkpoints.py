@@ -82,6 +82,20 @@ class TrainingState:
     objective: dict[str, float] = field(default_factory=dict)
 
 
+STAGES = "stages.json"
+"""In the folder of a run in stages: what they are."""
+
+
+def resumed_folder(folder: Path) -> Path:
+    """The folder that `--resume` takes: of a stage that of the run it belongs to, otherwise the folder itself.
+
+    >>> resumed_folder(Path("runs/g2p"))
+    PosixPath('runs/g2p')
+    """
+    above = [parent for parent in list(folder.parents)[:2] if (parent / STAGES).is_file()]
+    return above[0] if above else folder
+
+
 @dataclass
 class Checkpoint:
     """A training state with its tensors: weights, optimiser, the state a stream carries, moving averages of weights,

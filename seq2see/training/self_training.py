@@ -26,6 +26,7 @@ from seq2see.recipe import Recipe, load_recipe
 from seq2see.training.checkpoints import (
     CHECKPOINTS,
     SOURCES,
+    STAGES,
     TABLES,
     Sources,
     check_free,
@@ -47,10 +48,9 @@ from seq2see.training.unlabelled import (
     pseudo_labelled_rows,
     read_labelled,
     read_unlabelled,
+    unseen_rows,
 )
 
-STAGES = "stages.json"
-"""The file that says what the stages of a run are."""
 TEACHER, PRETRAINING = "teacher", "pretraining"
 CONFIDENCE = 0.9
 """The lowest confidence of a pseudo-label that is learned, where none is given."""
@@ -98,6 +98,8 @@ def plan_stages(
     stages = [folder, folder / TEACHER, folder / PRETRAINING, *(folder / PRETRAINING / half for half in TAKEN)]
     _check_options(unlabelled=unlabelled, confidence=confidence, pretrain=pretrain, start=start, stages=stages)
     check_not_teacher(recipe, *stages)
+    if isinstance(unlabelled, str | Path):
+        read_unlabelled(recipe, unlabelled)  # what is wrong with it is said before anything is trained or written
     sources, tables = sources_of(recipe, data, dev, columns, folder=folder / TEACHER)
     if unlabelled is not None and not isinstance(unlabelled, str | Path):
         path = folder.resolve() / TABLES / "unlabelled.jsonl"
@@ -187,6 +189,8 @@ class _Stages:
         labelled = read_labelled(self.recipe, plan.data, plan.dev, plan.columns)
         self.recipe = labelled.recipe
         start = None if plan.start is None else Bundle.load(plan.start)
+        if plan.unlabelled is not None:
+            unseen_rows(labelled, plan.unlabelled)
         if plan.pretrain:
             start = self._pretrained(labelled)
         if plan.unlabelled is None:

@@ -138,6 +138,15 @@ def pseudo_labels(bundles: Sequence[Bundle], rows: Sequence[Row], *, beam: int |
             yield PseudoLabel(str(found.answer) if ended else "", confidence)
 
 
+def unseen_rows(labelled: LabelledRows, unlabelled: Data) -> tuple[list[Row], list[Row], list[str]]:
+    """(unlabelled rows, those whose inputs are not among the labelled ones, notes); a UserError if there are none."""
+    everything, notes = read_unlabelled(labelled.recipe, unlabelled)
+    unseen = labelled.unseen(everything)
+    if not unseen:
+        raise UserError(f"--unlabelled: all {counted(len(everything), 'row')} have inputs of labelled rows")
+    return everything, unseen, notes
+
+
 def pseudo_labelled_rows(
     labelled: LabelledRows,
     unlabelled: Data | None,
@@ -164,10 +173,7 @@ def pseudo_labelled_rows(
         notes.append(f"{len(real):,} of {total} keep their outputs, the others get pseudo-labels")
     if unlabelled is None:
         return rows, notes
-    everything, read = read_unlabelled(labelled.recipe, unlabelled)
-    asked = labelled.unseen(everything)
-    if not asked:
-        raise UserError(f"--unlabelled: all {counted(len(everything), 'row')} have inputs of labelled rows")
+    everything, asked, read = unseen_rows(labelled, unlabelled)
     highest, kept = 0.0, 0
     for row, label in zip(asked, pseudo_labels(bundles, asked, beam=beam), strict=True):
         if label.text.strip():

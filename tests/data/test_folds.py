@@ -74,8 +74,8 @@ def test_folds_are_balanced_and_do_not_depend_on_order() -> None:
     ("groups", "given", "message"),
     [
         (["a"] * 10, {}, "column 'who' has one value"),
-        (["a", "b"] * 5, {"folds": 3}, "folds: 3 given; allowed: 2 to 2"),
-        (["a", "b"] * 5, {"folds": 1}, "folds: 1 given"),
+        (["a", "b"] * 5, {"folds": 3}, "folds 3: allowed: 2 to 2"),
+        (["a", "b"] * 5, {"folds": 1}, "folds 1: allowed"),
         (["a", "b"] * 5, {"dev_from": "group"}, "takes three folds or more"),
     ],
 )
@@ -83,5 +83,5 @@ def test_what_cannot_be_left_out_is_refused(groups: list[str], given: dict[str, 
     rows = [{"source": str(number)} for number in range(10)]
     with pytest.raises(UserError, match=message):
         folds_by_group(rows, groups, column="who", **{**OPTIONS, **given})
-    with pytest.raises(UserError, match="folds: 11 given; allowed: 2 to 10"):
+    with pytest.raises(UserError, match="folds 11: allowed: 2 to 10"):
         folds_by_row(rows, folds=11, **OPTIONS)

@@ -190,7 +190,7 @@ def test_tables_of_folds_have_every_character_in_any_encoding(tmp_path: Path, en
     ("given", "message"),
     [
         ({"by": "speeker"}, "--by speeker: no column 'speeker' .did you mean 'speaker'"),
-        ({"folds": 4}, "folds: 4 given; allowed: 2 to 3"),
+        ({"folds": 4}, "folds 4: allowed: 2 to 3"),
         ({"seeds": 0}, "seeds: 0 given"),
         ({"by": None, "dev_from": "rows"}, "dev from rows"),
     ],
@@ -222,7 +222,7 @@ def test_teachers_are_refused_as_they_may_know_what_is_left_out(data: Path, tmp_
 
 def test_there_are_at_most_a_hundred_folds(tmp_path: Path) -> None:
     rows = [{"source": f"{number:03}", "output": "a"} for number in range(102)]
-    with pytest.raises(UserError, match="folds: 101 given; allowed: 2 to 100"):
+    with pytest.raises(UserError, match="folds 101: allowed: 2 to 100"):
         crossval(rows, tmp_path / "out", by=None, folds=101)
 
 

@@ -226,7 +226,7 @@ def test_a_student_does_not_replace_its_teacher(trained: Path, tmp_path: Path) -
 def test_teachers_that_cannot_teach_are_refused(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such folder"):
         student(trained, tmp_path / "out", [], "teacher-3", updates=1)
-    with pytest.raises(UserError, match="real_share"):
+    with pytest.raises(UserError, match="--real-share"):
         student(trained, tmp_path / "out", [], real_share=1.5, updates=1)
     with pytest.raises(UserError, match="holds a run already"):
         student(trained, trained / "teacher-2", [], "teacher-1", updates=1)

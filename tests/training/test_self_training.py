@@ -280,3 +280,25 @@ def test_dev_rows_are_those_of_a_run_without_stages(tmp_path: Path, tables: dict
     labelled = read_labelled(recipe, tables["data"], None, None)
     corpus = read_corpus(recipe, tables["data"], folder=tmp_path)
     assert [dict(row) for row in labelled.dev] == [dict(row) for row in corpus.dev]
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_a_wrong_table_is_refused_before_anything_is_trained(
+    tmp_path: Path, tables: dict[str, Any], content: str | None
+) -> None:
+    table, out = tmp_path / "more.tsv", tmp_path / "out"
+    if content is not None:
+        table.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"more\.tsv"):
+        run(ROWS, tables["data"], out, QUICK, unlabelled=table, updates=2)
+    assert not out.exists()
+
+
+def test_rows_that_are_all_labelled_are_refused_before_the_teacher_is_trained(
+    tmp_path: Path, tables: dict[str, Any]
+) -> None:
+    lines = tables["data"].read_text("utf-8").splitlines()[1:]
+    known = [{"source": line.split("\t")[0]} for line in lines]
+    with pytest.raises(UserError, match="have inputs of labelled rows"):
+        run(ROWS, tables["data"], tmp_path / "out", QUICK, unlabelled=known, updates=2)
+    assert not (tmp_path / "out" / "teacher" / "model.safetensors").exists()
