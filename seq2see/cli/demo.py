@@ -102,6 +102,7 @@ SETTINGS = (
     "training.learning_rate=0.003",
     "training.batch_tokens=1000",
     "training.average=1",
+    "training.ema=0.99",
     "training.threads=1",
     "training.report_every=500",
     "training.dev_rows=200",
