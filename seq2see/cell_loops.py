@@ -113,8 +113,8 @@ def run_sequence(
     dropped: Float[Tensor, "batch size"] | None = None,
 ) -> tuple[Float[Tensor, "batch steps size"], State]:
     """The outputs of all steps, and the last state; projected: W x_t + b; dropped: what s is multiplied with before
-    U multiplies it, the same at all steps."""
-    outputs, *last = _Sequence.apply(projected, U, b_U, dropped, *start)
+    U multiplies it, the same at all steps. States have the precision of U, whatever the steps are given in."""
+    outputs, *last = _Sequence.apply(projected, U, b_U, dropped, *(part.to(U.dtype) for part in start))
     return outputs.transpose(0, 1), tuple(last)
 
 

@@ -171,8 +171,10 @@ def test_a_gru_without_gradients_is_that_with_gradients() -> None:
     exact = torch.autograd.grad(expected.square().sum(), list(cell.parameters()))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         outputs, _ = cell.run({"x": inputs})
-    assert outputs.dtype == torch.float32
+        halved, _ = cell.run({"x": inputs.bfloat16()})  # as a dense layer below it gives them
+    assert outputs.dtype == halved.dtype == torch.float32
     torch.testing.assert_close(outputs, expected, atol=0.02, rtol=0.02)
+    torch.testing.assert_close(halved, expected, atol=0.05, rtol=0.05)
     for ours, other in zip(torch.autograd.grad(outputs.square().sum(), list(cell.parameters())), exact, strict=True):
         torch.testing.assert_close(ours, other, atol=0.1, rtol=0.05)
 

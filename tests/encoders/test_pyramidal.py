@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.nn import functional
 
 from seq2see.cells import GRU
 from seq2see.data.batches import Frames
@@ -62,8 +63,29 @@ def test_the_equations_step_by_step() -> None:
     torch.testing.assert_close(found.summary, below[:, -1])
 
 
-def test_a_row_does_not_depend_on_its_batch() -> None:
-    made = encoder(layers=3, halvings=2)
+def test_convolutions_step_by_step() -> None:
+    """conv, normalised over the row's frames and bands, relu, the maximum of 2 x 2; one level after the other."""
+    made = encoder(layers=1, halvings=0, convolutions=[4, 8])
+    assert made.convolutions is not None
+    x = torch.randn(1, 7, 3)
+    maps = x.transpose(1, 2)[:, None]
+    for level in made.convolutions:
+        weight, groups = level[0].weight, level[1]
+        convolved = functional.conv2d(maps, weight, padding=1).unflatten(1, (groups.num_groups, -1))
+        mean = convolved.mean((2, 3, 4), keepdim=True)
+        deviation = (convolved.var((2, 3, 4), keepdim=True, unbiased=False) + groups.eps).sqrt()
+        normal = ((convolved - mean) / deviation).flatten(1, 2)
+        maps = functional.max_pool2d(normal.relu(), 2, ceil_mode=True)
+    states, mask = made.convolutions(x, REAL)
+    assert (states.shape, mask.shape, made.every) == ((1, 2, 8), (1, 2), 4)
+    torch.testing.assert_close(states, maps.flatten(1, 2).transpose(1, 2))
+    torch.testing.assert_close(made(x, REAL).places.states, made.layers(states, mask).states)
+    assert "one place for 4 frames" in made.equations()[0]
+
+
+@pytest.mark.parametrize("convolutions", [[], [4], [4, 8]])
+def test_a_row_does_not_depend_on_its_batch(convolutions: list[int]) -> None:
+    made = encoder(layers=3, halvings=2 - len(convolutions), convolutions=convolutions)
     frames = torch.randn(2, 11, 3)
     mask = torch.arange(11) < torch.tensor([[5], [11]])
     both, alone = made(frames, mask), made(frames[:1, :5], mask[:1, :5])
@@ -73,13 +95,16 @@ def test_a_row_does_not_depend_on_its_batch() -> None:
     assert not both.places.states[0, 2:].any()
 
 
-def test_a_place_is_called_by_its_first_frame() -> None:
+@pytest.mark.parametrize("convolutions", [[], [4, 8]])
+def test_a_place_is_called_by_its_first_frame(convolutions: list[int]) -> None:
     names = [[f"{i / 100:.2f} s" for i in range(7)]]
-    found = encoder().read(Frames(torch.randn(1, 7, 3), REAL, names))
+    found = encoder(halvings=2 - len(convolutions), convolutions=convolutions).read(
+        Frames(torch.randn(1, 7, 3), REAL, names)
+    )
     assert found.places.tokens == [["0.00 s", "0.04 s"]]
 
 
 def test_gradients_reach_every_weight() -> None:
-    made = encoder(layers=3)
+    made = encoder(layers=3, convolutions=[4])
     made(torch.randn(2, 9, 3), torch.ones(2, 9, dtype=torch.bool)).places.states.sum().backward()
     assert all(one.grad is not None and one.grad.any() for one in made.parameters())
