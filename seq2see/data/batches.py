@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -88,16 +88,53 @@ Target = Sequences | Labels | Numbers
 
 
 @dataclass
+class TimeSpans:
+    """When each step's symbol is said or shown, as shares of its row's sound or clip: (batch, steps, 2), from start to
+    end; zeros where that is not known."""
+
+    values: Float[Tensor, "batch steps 2"]
+
+    @classmethod
+    def of(cls, spans: Sequence[Mapping[int, tuple[float, float]]], *, steps: int) -> TimeSpans:
+        """spans: of each row by step."""
+        values = torch.zeros(len(spans), steps, 2)
+        for row, by_step in zip(values, spans, strict=True):
+            for step, span in by_step.items():
+                row[step] = torch.tensor(span)
+        return cls(values)
+
+    def to(self, device: torch.device | str) -> TimeSpans:
+        return TimeSpans(self.values.to(device))
+
+    def inside(self, mask: Bool[Tensor, "batch places"]) -> Bool[Tensor, "batch steps places"]:
+        """Which places lie within the time of a step, if only in part. The real places of a row, which come first,
+        divide its time evenly.
+
+        >>> spans = TimeSpans.of([{0: (0.0, 0.5), 1: (0.7, 1.0)}], steps=3)
+        >>> spans.inside(torch.ones(1, 4, dtype=torch.bool))[0].long().tolist()
+        [[1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]]
+        """
+        count = mask.sum(1)[:, None, None]
+        place = torch.arange(mask.shape[1], device=mask.device)
+        start, end = (self.values * count[..., :1]).unbind(-1)  # in places
+        return (place < end[..., None] - ROUNDING) & (place + 1 > start[..., None] + ROUNDING) & mask[:, None]
+
+
+ROUNDING = 1e-4
+"""Of a place, by which a span may touch it without being in it."""
+
+
+@dataclass
 class Batch:
     """Inputs by name, the target if known, and the rows of the data set.
 
-    alignment: (batch, steps, places), where each step should look, zeros where unknown.
+    alignment: where each step should look: weights over places (batch, steps, places), zeros where unknown, or times.
     """
 
     inputs: dict[str, Any]
     target: Target | None = None
     rows: list[int] = field(default_factory=list)
-    alignment: Float[Tensor, "batch steps places"] | None = None
+    alignment: Float[Tensor, "batch steps places"] | TimeSpans | None = None
 
     def to(self, device: torch.device | str) -> Batch:
         return Batch(

@@ -68,6 +68,7 @@ class SoundInput(MediaSettings):
     noun: ClassVar[str] = "a sound"
     media: ClassVar[str] = "audio/*"
     decoded_arrays: ClassVar[int] = 2
+    timed: ClassVar[bool] = True
     kind: Literal["sound"] = Field("sound", description="kind of the input")
     rate: Annotated[int, Field(ge=1000, le=1_000_000)] = Field(
         16_000, description="sampling rate that sounds are resampled to, in Hz"

@@ -54,6 +54,7 @@ class VideoInput(MediaSettings):
     noun: ClassVar[str] = "a video"
     media: ClassVar[str] = "video/*"
     decoded_arrays: ClassVar[int] = 2
+    timed: ClassVar[bool] = True
     reversible: ClassVar[bool] = True
     kind: Literal["video"] = Field("video", description="kind of the input")
     every: Positive = Field(1, description="read every n-th frame")

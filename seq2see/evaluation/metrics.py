@@ -575,3 +575,20 @@ class AlignmentErrorRate(Ratio):
             predicted, sure, possible = set(row.predicted), set(row.sure), set(row.possible)
             total = len(predicted) + len(sure)
             yield total - len(predicted & sure) - len(predicted & possible), total
+
+
+@METRICS.register("pointing")
+class PointingGame(Ratio):
+    """The share of symbols whose place with the largest attention weight is a true one (the pointing game of Zhang et
+    al. 2016), of those for which a true place is known: linked, or within the time of a word."""
+
+    cased = False
+    outputs_only = False
+    needs_links = True
+
+    def counts(self, rows: Rows) -> Iterable[tuple[float, float]]:
+        for row in rows.need("alignments", self.name):
+            possible = set(row.possible)
+            known = {step for _, step in possible}
+            asked = [link for link in row.predicted if link[1] in known]
+            yield sum(link in possible for link in asked), len(asked)

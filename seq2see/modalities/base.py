@@ -392,6 +392,10 @@ class Modality(Field):
         """The names of the places of a value, or of its further ones; None where only the encoder knows them."""
         return None
 
+    def extent(self, value: str) -> tuple[float, float]:
+        """From which second to which a model reads a value that lasts (`timed` in its settings)."""
+        raise UserError(f"inputs of kind {self.settings.kind} have no times")
+
     def display(self, value: str) -> str:
         """A value as messages and predictions name it."""
         return value

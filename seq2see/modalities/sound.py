@@ -199,15 +199,21 @@ class SoundField(MediaField):
         return None
 
     def width(self, value: str) -> int:
+        return max(frames_of(*self._size(value), self.settings) // FRAMES_PER_SYMBOL, 1)
+
+    def extent(self, value: str) -> tuple[float, float]:
+        number, rate = self._size(value)
+        return 0.0, number / rate
+
+    def _size(self, value: str) -> tuple[int, int]:
+        """(number of samples, their rate)"""
         try:
             if self.decoder.in_process:  # the head of the file is enough
-                number, rate = samples_of(value, self.settings)
-            else:
-                samples, rate = self._samples(value)
-                number = len(samples)
+                return samples_of(value, self.settings)
+            samples, rate = self._samples(value)
         except MediaError as error:
             raise UserError(f"{value}: {error}") from None
-        return max(frames_of(number, rate, self.settings) // FRAMES_PER_SYMBOL, 1)
+        return len(samples), rate
 
     def _samples(self, value: str) -> tuple[Samples, int]:
         samples, rate = self.decoder.arrays(value, self.settings)

@@ -247,7 +247,11 @@ class VideoField(MediaField):
     def batch(self, values: Sequence[str]) -> Clips:
         """Values as they are; frames are named by the second at which they are shown."""
         column = self._read(values, [None] * len(values))
-        return column if column.names is not None else replace(column, names=[self._times(value) for value in values])
+        return (
+            column
+            if column.names is not None
+            else replace(column, names=[_named(self._times(value)) for value in values])
+        )
 
     def random_column(self, rows: int, length: int, random: np.random.Generator) -> Clips:
         settings, mask = self.settings, random_mask(rows, length)
@@ -281,13 +285,19 @@ class VideoField(MediaField):
             row[: len(clip.times)] = clip.pixels
         return Clips(torch.from_numpy(pixels), mask, maps, [_named(clip.times) for clip in clips])
 
-    def _times(self, value: str) -> list[str]:
-        """The names of a clip's frames, without decoding it."""
+    def _times(self, value: str) -> NDArray[np.floating]:
+        """The second at which each frame is shown, without decoding the clip."""
         try:
             times = self._seconds(forwards(value))
         except MediaError as error:
             raise UserError(f"{forwards(value)}: {error}") from None
-        return _named(times[::-1] if value.endswith(BACKWARDS) else times)
+        return times[::-1] if value.endswith(BACKWARDS) else times
+
+    def extent(self, value: str) -> tuple[float, float]:
+        """The last frame is shown as long as the others on average."""
+        times = self._times(forwards(value))
+        lasts = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 1.0
+        return float(times[0]), float(times[-1] + lasts)
 
     def _load(self, value: str, random: np.random.Generator | None) -> Clip:
         try:

@@ -26,7 +26,7 @@ from seq2see.modalities.base import Chosen
 from seq2see.modalities.label import BACKWARD
 from seq2see.modalities.text import TextField
 from seq2see.modalities.video import turned
-from seq2see.pipeline.fields import COPYABLE, Fields, as_sequences, as_target, as_words, link_weights
+from seq2see.pipeline.fields import COPYABLE, Fields, as_target, as_words
 from seq2see.recipe.schema import Recipe
 
 Row = Mapping[str, str]
@@ -135,8 +135,8 @@ class Dataset:
             column = as_words(inputs[fields.copying.name])
             inputs[fields.copying.name] = replace(column, copyable=Copyable(stores[COPYABLE].pad(rows, eos=False).ids))
         if fields.alignment is not None:
-            steps, places = (as_sequences(column).ids.shape[1] for column in (target, inputs[fields.alignment.name]))
-            batch.alignment = link_weights(stores[ALIGNMENT], batch.rows, steps=steps, places=places)
+            source = inputs[fields.alignment.name]
+            batch.alignment = fields.alignment.batch(stores[ALIGNMENT], batch.rows, target=target, source=source)
         return batch
 
 

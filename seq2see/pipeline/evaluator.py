@@ -16,11 +16,21 @@ from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, check, evaluate
 from seq2see.evaluation.metrics import Aligned, Measured
 from seq2see.looks import Looks, Prediction
+from seq2see.pipeline.alignments import Links
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.predictor import OnProgress, Progress, chunks, options_of, planned, predict
 from seq2see.pipeline.scoring import score_rows, score_stream
 from seq2see.recipe import Recipe
-from seq2see.recipe.schema import AER, PERPLEXITY, allowed_metrics, also_measured, measures_of
+from seq2see.recipe.schema import (
+    AER,
+    OF_LOOKS,
+    PERPLEXITY,
+    POINTING,
+    allowed_metrics,
+    also_measured,
+    measures_of,
+    timed_alignment,
+)
 from seq2see.search import SearchOptions, evaluating
 from seq2see.settings.base import Tokens
 
@@ -44,27 +54,28 @@ def align(bundles: Sequence[Bundle], rows: Sequence[Row], *, on_progress: OnProg
     The outputs are those of the table (teacher forcing); `<eos>` is no symbol of a text. An ensemble uses the mean of
     its models' weights.
     """
-    known = [_links(bundles[0], row, number) for number, row in enumerate(rows, start=1)]
+    for number, row in enumerate(rows, start=1):
+        _links(bundles[0], row, number, places=1)  # refused before anything is computed
     looks = [_looks(bundle, rows, on_progress) for bundle in bundles]
     alignments = []
-    for links, each in zip(known, zip(*looks, strict=True), strict=True):
+    for number, (row, each) in enumerate(zip(rows, zip(*looks, strict=True), strict=True), start=1):
         if len({look.shape for look in each}) > 1:
-            raise UserError("aer: the models of this ensemble cut an input or an output differently")
+            raise UserError("alignments: the models of this ensemble cut an input or an output differently")
         steps, places = each[0].shape
         best = torch.stack(each).mean(0).argmax(-1).tolist() if places else []
         predicted = [(place, step) for step, place in enumerate(best[: steps - 1])]
-        alignments.append(Aligned(predicted, *links))
+        links = _links(bundles[0], row, number, places=places)
+        alignments.append(Aligned(predicted, links.sure, links.possible))
     return alignments
 
 
-def _links(bundle: Bundle, row: Row, number: int) -> tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
+def _links(bundle: Bundle, row: Row, number: int, *, places: int) -> Links:
     if bundle.fields.alignment is None:
-        raise UserError("aer: the recipe names no column of links; set loss.alignment.column")
+        raise UserError("the recipe names no column of links or times; set loss.alignment.column")
     try:
-        links = bundle.fields.alignment.links(row, bundle.fields.read(row, output=True))
+        return bundle.fields.alignment.links(row, bundle.fields.read(row, output=True), places=places)
     except UserError as error:
         raise UserError(f"{place_of(row, number)}: {error}") from None
-    return links.sure, links.possible
 
 
 @torch.inference_mode()
@@ -118,7 +129,7 @@ def plan_evaluation(recipe: Recipe, rows: Sequence[Row], names: Sequence[str], *
     return EvaluationPlan(
         questions,
         chosen,
-        searched=any(name not in (PERPLEXITY, AER) for name in names),
+        searched=any(name not in (PERPLEXITY, *OF_LOOKS) for name in names),
         scored=not recipe.output.one_step or PERPLEXITY in names,
         aligned=rows_with_links(chosen),
     )
@@ -142,8 +153,8 @@ def evaluate_model(
 
     most: at most so many distinct inputs (0: all); bins: of input lengths; positions: with recall by position; scoring:
     a context in which given outputs are scored (the precision of training); spread: shares the batches out between
-    processes; further: measure further baselines too. The perplexity of text and the alignment error rate of rows with
-    known links are always measured.
+    processes; further: measure further baselines too. The perplexity of text, and for rows with known
+    links or times the alignment error rate or the pointing game, are always measured.
     """
     bundle = bundles[0]
     recipe = bundle.recipe
@@ -169,7 +180,7 @@ def evaluate_model(
 
         width = max(options.beam, options.n_best)
         predictions = _by_batches(bundle, inputs, answer, spread, factor=width, lighten=_without_looks)
-        of_outputs = [name for name in names if name not in (PERPLEXITY, AER)]
+        of_outputs = [name for name in names if name not in (PERPLEXITY, *OF_LOOKS)]
         outputs = Measured(of_outputs, metric_rows(bundle, questions, predictions))
         measured.append(outputs)
         report = evaluate(
@@ -178,11 +189,12 @@ def evaluate_model(
     if plan.scored:
         with scoring:
             measured.append(_score(bundles, chosen, _counter(progress, "outputs scored"), spread))
-    if AER in names or plan.aligned:
-        measured.append(_align(bundles, plan.aligned, _counter(progress, "outputs aligned"), spread))
+    of_looks = [name for name in OF_LOOKS if name in names] or [POINTING if timed_alignment(recipe) else AER]
+    if plan.aligned or any(name in names for name in of_looks):
+        measured.append(_align(bundles, plan.aligned, of_looks, _counter(progress, "outputs aligned"), spread))
     for part in measured[plan.searched :]:
         report = report.join(evaluate(part.names, part.rows, baselines=bundle.baselines))
-    ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, AER] if name in report.metrics}
+    ordered = {name: report.metrics[name] for name in [*names, PERPLEXITY, *OF_LOOKS] if name in report.metrics}
     distinct = len(questions) if recipe.inputs else None
     report = replace(report, rows=len(chosen), inputs=distinct, metrics=ordered)
     return Evaluation(report, questions, predictions, measured)
@@ -282,14 +294,18 @@ def _score(
 
 
 def _align(
-    bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None, spread: Spread | None
+    bundles: Sequence[Bundle],
+    rows: Sequence[Row],
+    names: list[str],
+    on_progress: OnProgress | None,
+    spread: Spread | None,
 ) -> Measured:
-    """The alignments of the rows with known links."""
+    """The alignments of the rows with known links, for metrics by these names."""
     if not rows:
         column = bundles[0].recipe.loss.alignment.column
-        raise UserError(f"metric '{AER}' needs the column '{column}' of links, and the table has none")
+        raise UserError(f"metric '{names[0]}' needs the column '{column}' of alignments, and the table has none")
     aligned = _by_batches(bundles[0], rows, lambda part: align(bundles, part, on_progress=on_progress), spread)
-    return Measured([AER], Rows([""] * len(rows), [[""]] * len(rows), alignments=aligned))
+    return Measured(names, Rows([""] * len(rows), [[""]] * len(rows), alignments=aligned))
 
 
 def _score_stream(bundles: Sequence[Bundle], rows: Sequence[Row], on_progress: OnProgress | None) -> Measured:
@@ -354,11 +370,15 @@ def check_metrics(names: Sequence[str], recipe: Recipe, *, key: str = "metrics")
         check(names, recipe.output.measured_as)
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
-    if AER in names and recipe.loss.alignment.column is None:
+    of_looks = next((name for name in names if name in OF_LOOKS), None)
+    if of_looks is not None and recipe.loss.alignment.column is None:
         raise UserError(
-            f"{key}: metric '{AER}' needs to know which word comes from which, and the recipe names no column of "
-            "links; set loss.alignment.column (and loss.alignment.weight=0 to measure without learning from it)"
+            f"{key}: metric '{of_looks}' needs to know which word comes from which, and the recipe names no column of "
+            "links or times; set loss.alignment.column (and loss.alignment.weight=0 to measure without learning from "
+            "it)"
         )
+    if AER in names and timed_alignment(recipe):
+        raise UserError(f"{key}: metric '{AER}' counts links between symbols, not times; allowed: {POINTING}")
     unfit = [name for name in names if name != PERPLEXITY] if not recipe.inputs else []
     if unfit:
         raise UserError(

@@ -1,26 +1,21 @@
-"""The fields of a recipe: its inputs and its output, with the ids for copying and the alignment links between them."""
+"""The fields of a recipe: its inputs and its output, with the ids for copying and the alignment between them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from seq2see.data.batches import Batch, Labels, Nested, Numbers, Ragged, Sequences, Target, pad_lists
+from seq2see.data.batches import Batch, Labels, Nested, Numbers, Sequences, Target, pad_lists
 from seq2see.data.columns import ALIGNMENT, OUTPUT, place_of
 from seq2see.data.vocabulary import copy_ids, target_ids
-from seq2see.errors import UserError, counted
+from seq2see.errors import UserError
 from seq2see.memory import Copyable
 from seq2see.modalities.base import Column, Example, Field, Modality, NumericOutput, Output, field_of
 from seq2see.modalities.label import LabelField
 from seq2see.modalities.text import TextField
+from seq2see.pipeline.alignments import AlignmentReader, alignment_reader
 from seq2see.recipe.schema import Recipe
 
 Values = Mapping[str, str]
@@ -40,8 +35,8 @@ class Row(dict[str, str]):
 class Fields:
     """The fields of the inputs, by name, and of the output.
 
-    copying: gives ids to words that can be copied from an input; alignment: reads the links between an input and the
-    output. Both are None where the recipe has no such thing.
+    copying: gives ids to words that can be copied from an input; alignment: reads where the output's symbols come
+    from. Both are None where the recipe has no such thing.
     """
 
     def __init__(
@@ -152,8 +147,7 @@ class Fields:
         if source is not None:
             result.copying = Copying(source, _as_text_field(fields[source]), result.text_output)
         if column is not None:
-            aligned = recipe.looked_at[0]
-            result.alignment = AlignmentReader(column, aligned, _as_text_field(fields[aligned]), result.text_output)
+            result.alignment = alignment_reader(recipe.loss.alignment, recipe.looked_at[0], inputs, result.text_output)
         return result
 
     def save(self, folder: Path) -> list[Path]:
@@ -327,80 +321,3 @@ def _flat_symbols(column: Sequences | Nested) -> list[list[str]]:
     if isinstance(column, Sequences):
         return column.symbols or []
     return [[symbol for sentence in document for symbol in sentence] for document in column.symbols or []]
-
-
-# ---------------------------------------------------------------- alignment links
-
-_LINK = re.compile(r"(\d+)([-?])(\d+)", re.ASCII)
-
-Link = tuple[int, int]
-"""(place of the input, symbol of the output), both from 0"""
-
-
-@dataclass(frozen=True)
-class Links:
-    """sure: links that must be there; possible: those that may be, the sure ones among them (Och and Ney 2003)."""
-
-    sure: frozenset[Link]
-    possible: frozenset[Link]
-
-
-def parse_links(text: str, *, places: int, symbols: int) -> Links:
-    """'0-0 1-2 1?3': place-symbol, with a question mark where a link is possible but not sure.
-
-    >>> sorted(parse_links("0-0 1?2", places=2, symbols=3).possible)
-    [(0, 0), (1, 2)]
-    """
-    sure, possible = set[Link](), set[Link]()
-    for part in text.split():
-        match = _LINK.fullmatch(part)
-        if match is None:
-            raise UserError(
-                f"'{part}' is no link; allowed: pairs like 0-0 or, if merely possible, 0?0, with spaces between"
-            )
-        link = int(match[1]), int(match[3])
-        for position, count, whose in ((link[0], places, "input"), (link[1], symbols, "output")):
-            if position >= count:
-                known = f"0 to {count - 1}" if count else "none"
-                raise UserError(f"'{part}': the {whose} has {counted(count, 'symbol')}, counted from 0: {known}")
-        possible.add(link)
-        if match[2] == "-":
-            sure.add(link)
-    return Links(frozenset(sure), frozenset(possible))
-
-
-class AlignmentReader:
-    """Reads the alignment links between one input and the output.
-
-    column: of the links in the table, for messages; name: of the input; source, output: the two fields.
-    """
-
-    def __init__(self, column: str, name: str, source: TextField, output: TextField):
-        self.column = column
-        self.name = name
-        self.source = source
-        self.output = output
-
-    def links(self, row: Mapping[str, str], examples: Mapping[str, Example]) -> Links:
-        """The links of a row, checked against its input and its output; without those to places that are cut off."""
-        source = examples[self.name]
-        try:
-            links = parse_links(row[ALIGNMENT], places=source.total, symbols=len(examples[OUTPUT].symbols))
-        except UserError as error:
-            raise UserError(f"column '{self.column}': {error}") from None
-        length = len(self.source.row_of(source))
-        sure, possible = (frozenset(link for link in part if link[0] < length) for part in (links.sure, links.possible))
-        return Links(sure, possible)
-
-    def ids(self, row: Mapping[str, str], examples: Mapping[str, Example]) -> list[int]:
-        """The sure links of a row as they are stored: place, symbol, place, symbol, ..."""
-        return [position for link in sorted(self.links(row, examples).sure) for position in link]
-
-
-def link_weights(store: Ragged, rows: Sequence[int], *, steps: int, places: int) -> Float[Tensor, "batch steps places"]:
-    """a_true of rows: each step is divided evenly among the places it is linked to; zeros where there is no link."""
-    truth = np.zeros((len(rows), steps, places), dtype=np.float32)
-    for number, row in enumerate(rows):
-        links = np.asarray(store[row]).reshape(-1, 2)
-        truth[number, links[:, 1], links[:, 0]] = 1.0
-    return torch.from_numpy(truth / np.maximum(truth.sum(-1, keepdims=True), 1.0))

@@ -14,7 +14,7 @@ from seq2see.pipeline.bundle import PROBE, Bundle, meta_network
 from seq2see.pipeline.evaluator import metrics_of
 from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.recipe.fitting import fitted_notes
-from seq2see.recipe.schema import Recipe, TrainingSettings
+from seq2see.recipe.schema import Recipe, TrainingSettings, timed_alignment
 from seq2see.settings.base import Settings
 from seq2see.symbols import Symbol
 
@@ -211,7 +211,11 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     lines += _draws(recipe)
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight
-        lines.append(f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'")
+        lines.append(
+            f"  + {weight:g} (-sum_t log sum_j a_tj), j the places within the time of y_t in '{links}'"
+            if timed_alignment(recipe)
+            else f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'"
+        )
     if (distilled := recipe.loss.distillation).teachers:
         lines.append(
             f"distillation: (1 - w) L + w T ** 2 sum_t KL(p_t || P_t), w = {distilled.weight:g}, "

@@ -14,7 +14,7 @@ from seq2see.decoders.recurrent import RecurrentDecoderSettings
 from seq2see.decoders.transformer import TransformerDecoderSettings
 from seq2see.errors import nearest
 from seq2see.modalities.text import TextOutput
-from seq2see.recipe.schema import Recipe, names
+from seq2see.recipe.schema import Recipe, names, timed_alignment
 from seq2see.registry import Problem, rule
 from seq2see.settings.base import Settings, no_effect
 
@@ -270,7 +270,9 @@ def check_pointing(recipe: Recipe) -> Iterator[Problem]:
     if reason and alignment.column is not None:
         yield Problem("loss.alignment.column", reason)
     if alignment.column is None:
-        yield from no_effect(alignment, "loss.alignment", ["weight"], "loss.alignment.column is not given")
+        yield from no_effect(alignment, "loss.alignment", ["weight", "rate"], "loss.alignment.column is not given")
+    elif not reason and not timed_alignment(recipe):
+        yield from no_effect(alignment, "loss.alignment", ["rate"], "links between symbols have no times")
 
 
 def _at_sentences_alone(recipe: Recipe) -> bool:
@@ -305,15 +307,18 @@ def check_copying(recipe: Recipe) -> Iterator[Problem]:
 
 @rule("alignment")
 def check_alignment(recipe: Recipe) -> Iterator[Problem]:
-    """Links count the words of the first input that is looked at, and looks can be learned from them."""
+    """Links count the words of the first input that is looked at, or times lie in it, and looks can be learned from
+    them."""
     alignment, output, path = recipe.loss.alignment, recipe.output, "loss.alignment.column"
     if not recipe.looked_at or not isinstance(output, TextOutput) or alignment.column is None:
         return
     first = recipe.looked_at[0]
     read = recipe.texts.get(first) if first in recipe.inputs and recipe.inputs[first].in_a_row else None
-    if read is None:
+    if timed_alignment(recipe):
+        pass
+    elif read is None:
         message = f"links count the words of a text, and '{first}', the first input looked at, is none"
-        yield Problem(path, message)
+        yield Problem(path, f"{message}; times belong to a sound or a video")
     elif "bpe" in (read.tokens, output.tokens):
         message = "links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
         yield Problem(path, message)

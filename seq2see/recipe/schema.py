@@ -33,11 +33,17 @@ class AlignmentSettings(Settings):
 
     column: str | None = Field(
         None,
-        description="column of links `0-0 1-2 1?3` (place of the first input looked at, symbol of the output, from 0; "
-        "?: possible, not sure); not given: none",
+        description="column that tells where the first input looked at has each part of the output. A text: links "
+        "`0-0 1-2 1?3` (symbol of the input, symbol of the output, from 0; ?: possible, not sure). A sound or video: "
+        'times `[["yes", 0.2, 0.5], ..]` (word, start, end). Not given: none',
     )
     weight: Amount = Field(
-        1.0, description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; 0: measured alone"
+        1.0,
+        description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; of times: of -log "
+        "sum_j a_tj over the places within a symbol's time; 0: measured alone",
+    )
+    rate: Annotated[float, Field(gt=0, le=1_000_000)] = Field(
+        1.0, description="times: units in a second, 1000 for milliseconds, 25 for frames of such a video"
     )
 
 
@@ -467,7 +473,9 @@ def flatten(value: Any, path: str = "", *, free: Collection[str] = ()) -> Iterat
 PERPLEXITY = "perplexity"
 """The metric that needs no predictions: the only one of a language model, and every model can be selected by it."""
 AER = "aer"
-"""The metric of attention, not of outputs: it needs a column of links."""
+POINTING = "pointing"
+OF_LOOKS = (AER, POINTING)
+"""The metrics of attention, not of outputs: they need a column of links, or of times, of which there is no aer."""
 
 
 def measures_of(recipe: Recipe) -> list[str]:
@@ -481,7 +489,14 @@ def measures_of(recipe: Recipe) -> list[str]:
 def allowed_metrics(recipe: Recipe) -> list[str]:
     """The metrics that fit this recipe's output."""
     links = recipe.loss.alignment.column is not None
-    return metrics_for(recipe.output.measured_as, inputs=bool(recipe.inputs), links=links)
+    allowed = metrics_for(recipe.output.measured_as, inputs=bool(recipe.inputs), links=links)
+    return [name for name in allowed if name != AER] if links and timed_alignment(recipe) else allowed
+
+
+def timed_alignment(recipe: Recipe) -> bool:
+    """Whether what is looked at first lasts, so that an alignment is one of times."""
+    first = recipe.looked_at[0] if recipe.looked_at else ""
+    return first in recipe.inputs and recipe.inputs[first].timed
 
 
 def allowed_baselines(recipe: Recipe) -> list[str]:

@@ -140,7 +140,8 @@ class InputColumn(ColumnSettings):
     texts; content: what a batch of it holds, where encoders of another kind of input can read it too (`frames` for
     numbers over time, `text` for symbols); one_place: it is a single place, so there is nothing to look at;
     reversible: it can be read from its end to its beginning; copied_part: which of its further places hold the symbols
-    that can be copied; in_a_row: its symbols are its places, one by one; unordered: its places have no order.
+    that can be copied; in_a_row: its symbols are its places, one by one; unordered: its places have no order;
+    timed: its places divide a stretch of time, which its field knows (`extent`).
 
     A kind that has rules of its own writes `check(self, recipe, path)`, which yields a `Problem` for each broken one.
     """
@@ -153,6 +154,7 @@ class InputColumn(ColumnSettings):
     copied_part: ClassVar[str] = ""
     in_a_row: ClassVar[bool] = False
     unordered: ClassVar[bool] = False
+    timed: ClassVar[bool] = False
     kind: Annotated[str, NameOf(INPUTS)] = Field("text", description="what the column holds")
     column: str | None = Field(None, description="column of the table; not given: the input's name")
     encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")

@@ -42,7 +42,7 @@ from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overla
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
 from seq2see.recipe.fitting import TableFacts
-from seq2see.recipe.schema import AER, baseline_of, measures_of
+from seq2see.recipe.schema import OF_LOOKS, baseline_of, measures_of
 from seq2see.settings.columns import TextSettings
 from seq2see.threads import cores
 
@@ -635,7 +635,7 @@ def _dev_reader(
     named = (recipe for recipe in recipes if all(has_column(name, header) for _, name in wanted_columns(recipe)))
     recipe = next(named, recipes[0])
     table, resolution = open_table(recipe, dev, columns, numbers=train.numbers)
-    if AER in measures_of(recipe):
+    if any(name in OF_LOOKS for name in measures_of(recipe)):
         _check_aligned(recipe, table, resolution)
     return _Reader(recipe, resolution, table, keep=False)
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2see.attention import Look
-from seq2see.data.batches import Batch, Labels, Sequences
+from seq2see.data.batches import Batch, Labels, Sequences, TimeSpans
 from seq2see.data.vocabulary import EOS, PAD, UNK
 from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
@@ -103,8 +103,8 @@ class Objective:
             each = self._distillation(model.log_probs(step, ready), batch, mask)
             terms["distillation"] = each.sum() if classes is None else (each * classes[targets[mask]]).sum()
         if self.aligned is not None and batch.alignment is not None:
-            weights = step.looks[self.aligned].dense()
-            terms["alignment"] = self.settings.alignment.weight * alignment(weights, batch.alignment)
+            weights, places = step.looks[self.aligned].dense(), ready.looks[self.aligned].mask
+            terms["alignment"] = self.settings.alignment.weight * alignment(weights, batch.alignment, places)
         if self.settings.consistency:
             terms["consistency"] = self.settings.consistency * consistency(model.log_probs(step, ready), mask)
         if model.ctc is not None:
@@ -334,10 +334,17 @@ def look_terms(
 
 
 def alignment(
-    weights: Float[Tensor, "rows steps places"], truth: Float[Tensor, "rows steps places"]
+    weights: Float[Tensor, "rows steps places"],
+    truth: Float[Tensor, "rows steps places"] | TimeSpans,
+    mask: Bool[Tensor, "rows places"],
 ) -> Float[Tensor, ""]:
-    """Supervised attention: -sum_t sum_j a_true_tj log a_tj; a step without a true link adds nothing."""
-    return -(truth * weights.clamp(min=SMALLEST).log()).sum()
+    """Supervised attention: -sum_t sum_j a_true_tj log a_tj, and where times are known -sum_t log sum_j a_tj over the
+    places j within the time of step t; a step without a true link or time adds nothing. mask: the real places."""
+    if not isinstance(truth, TimeSpans):
+        return -(truth * weights.clamp(min=SMALLEST).log()).sum()
+    inside = truth.inside(mask)
+    shares = (weights * inside).sum(-1).clamp(min=SMALLEST)
+    return -shares[inside.any(-1)].log().sum()
 
 
 def doubly_stochastic(

@@ -1,17 +1,29 @@
-"""Links between input and output: how they are written, what is wrong with them and where, and what is learned from."""
+"""Links between input and output, and times of words: how they are written, what is wrong with them and where, and what
+is learned from."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
+import torch
 
+from seq2see.data.batches import TimeSpans
 from seq2see.data.columns import group_references
+from seq2see.data.video_files import VideoInput
 from seq2see.errors import UserError
-from seq2see.pipeline.fields import parse_links
+from seq2see.modalities.base import Example
+from seq2see.modalities.text import TextOutput, TextOutputField
+from seq2see.modalities.video import VideoField
+from seq2see.pipeline.alignments import TimeReader, parse_links
 from seq2see.recipe import load_recipe
+from seq2see.recipe.schema import AlignmentSettings
 from seq2see.training.dataset import read_corpus
+from tests.clips import counted, written
 from tests.system.small import write_table
 
 GOOD = {"source": "a b c", "output": "x y", "links": "0-0 2-0 1?1"}
@@ -83,3 +95,77 @@ def test_links_do_not_tell_inputs_apart() -> None:
     rows = [{"source": "a", "output": "x", "output.alignment": links} for links in ("0-0", "")]
     assert len(group_references(rows)) == 1
     assert group_references(rows)[0].inputs == {"source": "a"}
+
+
+# ---------------------------------------------------------------- times
+
+TIMES = json.dumps([["Yes", 0.25, 0.5], ["sir", 0.5, 1.5]])
+
+
+def timed_recipe(**output: Any) -> Any:
+    return load_recipe(
+        {
+            "inputs": {"audio": {"kind": "sound", "rate": 8000}},
+            "output": {"tokens": "word", "case": "lower", **output},
+            "loss": {"alignment": {"column": "times"}},
+            "data": {"dev_share": 0.3},
+        }
+    )
+
+
+def sounds(folder: Path, *times: str) -> Path:
+    """A table with a sound of two seconds in each row."""
+    soundfile.write(folder / "a.wav", np.random.default_rng(1).normal(0, 0.1, 16_000), 8000)
+    rows = [{"audio": "a.wav", "output": "Yes sir", "times": one} for one in times]
+    return write_table(folder / "sounds.tsv", rows)
+
+
+def test_times_are_shares_of_the_sound_whatever_its_places(tmp_path: Path) -> None:
+    corpus = read_corpus(timed_recipe(), table := sounds(tmp_path, TIMES, "[]"), dev=table)
+    spans = corpus.train.batch([0, 1]).alignment  # type: ignore[union-attr]
+    assert isinstance(spans, TimeSpans)
+    torch.testing.assert_close(spans.values[0], torch.tensor([[0.125, 0.25], [0.25, 0.75], [0, 0]]))  # the last: <eos>
+    assert not spans.values[1].any()
+    places = torch.tensor([[True] * 8, [True] * 4 + [False] * 4])
+    inside = TimeSpans(spans.values[:1].expand(2, -1, -1)).inside(places).long().tolist()
+    assert inside[0] == [[0, 1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 0, 0], [0] * 8]
+    assert inside[1] == [[1, 0, 0, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0, 0, 0], [0] * 8]
+
+
+def test_the_letters_of_a_word_share_its_time(tmp_path: Path) -> None:
+    recipe = timed_recipe(tokens="character")
+    corpus = read_corpus(recipe, table := sounds(tmp_path, TIMES, TIMES), dev=table)
+    spans = corpus.train.batch([0]).alignment.values[0]  # type: ignore[union-attr]
+    assert [round(start, 3) for start, _ in spans.tolist()] == [0.125] * 3 + [0.0] + [0.25] * 3 + [0.0]
+
+
+def test_times_in_frames_of_a_video(tmp_path: Path) -> None:
+    clip = written(tmp_path / "a.mp4", counted(20), rate=10)
+    field = VideoField(VideoInput(height=8, width=8))
+    begin, end = field.extent(str(clip))
+    assert (begin, end) == pytest.approx((0.0, 2.0), abs=0.01)
+    settings = AlignmentSettings(column="times", rate=10)
+    text = TextOutputField(TextOutput(tokens="word"), output=True)
+    reader = TimeReader(settings, "video", field, text)
+    row = {"output.alignment": '[["up", 5, 10]]'}
+    examples = {"video": Example(field, str(clip), []), "output": Example(text, "up", [], ["up"])}
+    assert reader.spans(row, examples)[0] == pytest.approx((0.25, 0.5), abs=0.01)
+    assert reader.links(row, examples, places=8).possible == {(2, 0), (3, 0)}
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ("0-0", "'0-0' is no list of times"),
+        ('[["Yes", 0.5]]', r'\["Yes", 0.5\] is no time of a word; allowed: \[word, start, end\]'),
+        ('[["Yes", 0.5, 0.25]]', ".* is no time of a word"),
+        ('[["Yes", 0, NaN]]', ".* is no time of a word"),
+        (f'[["Yes", 0, 1{"0" * 400}]]', ".* is no time of a word"),
+        ('[["No", 0.1, 0.2]]', "'No' is not the next word of the output, 'Yes sir'"),
+        ('[["Yes", 2.5, 3]]', "'Yes' begins at 2.5, and 'audio' ends at 2$"),
+    ],
+)
+def test_times_that_cannot_be_are_named(tmp_path: Path, times: str, said: str) -> None:
+    table = sounds(tmp_path, TIMES, times)
+    with pytest.raises(UserError, match=rf"sounds\.tsv, line 3: column 'times': {said}"):
+        read_corpus(timed_recipe(), table, dev=table)

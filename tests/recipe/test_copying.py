@@ -20,9 +20,14 @@ TWO: dict[str, Any] = {"inputs": {"source": {}, "hint": {}}, "decoder": {"start"
 
 REFUSED = [
     Refused(
-        {"inputs": {"audio": {"kind": "sound"}}, "loss": LINKED["loss"]},
+        {"inputs": {"photo": {"kind": "image"}}, "loss": LINKED["loss"]},
         {"loss.alignment.column": "alignment"},
-        "text audio",
+        "text photo sound video",
+    ),
+    Refused(
+        {**ONE, "loss": {"alignment": {"column": "links", "rate": 25}}},
+        {"loss.alignment.rate": "pointing-settings"},
+        "symbols times",
     ),
     Refused({**COPYING, "loss": {"ctc": 0.3}, "search": {"ctc": 0.3}}, {"search.ctc": "ctc"}, "copied 0"),
     Refused({**COPYING, "attention": "none"}, {"decoder.copy_from": "pointing-settings"}, "attention"),
@@ -89,6 +94,8 @@ def test_accepted_recipes_that_copy_or_align() -> None:
     assert load_recipe(COPYING).copied_from == "source"
     assert load_recipe(COPYING, overrides=["decoder.copy_from=none"]).copied_from is None
     assert load_recipe({**LINKED, "evaluation": {"metrics": ["aer"]}}).evaluation.metrics == ["aer"]
+    timed = {"inputs": {"audio": {"kind": "sound"}}, "loss": {"alignment": {"column": "times", "rate": 25}}}
+    assert load_recipe({**timed, "evaluation": {"metrics": ["pointing"]}}).loss.alignment.rate == 25
     sparse = {**LINKED, "attention": {"normaliser": "sparsemax"}}
     assert load_recipe(sparse, overrides=["loss.alignment.weight=0"]).loss.alignment.weight == 0
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import seq2see
+from seq2see.data.batches import TimeSpans
 from seq2see.errors import UserError
 from seq2see.pipeline.bundle import Bundle
 from seq2see.recipe import load_recipe
@@ -56,10 +57,19 @@ def test_the_term_is_its_equation() -> None:
     truth[0, 0, [1, 3]] = 0.5
     truth[1, 2, 0] = 1.0
     expected = -0.5 * np.log(weights[0, 0, 1]) - 0.5 * np.log(weights[0, 0, 3]) - np.log(weights[1, 2, 0])
-    found = alignment(torch.tensor(weights).float(), torch.tensor(truth).float())
+    real = torch.ones(2, 4, dtype=torch.bool)
+    found = alignment(torch.tensor(weights).float(), torch.tensor(truth).float(), real)
     assert found.item() == pytest.approx(expected, rel=1e-5)
-    nowhere = alignment(torch.zeros(1, 1, 2), torch.tensor([[[0.0, 1.0]]]))
+    nowhere = alignment(torch.zeros(1, 1, 2), torch.tensor([[[0.0, 1.0]]]), real[:1, :2])
     assert np.isfinite(nowhere.item()), "a place that is no candidate costs much, not everything"
+
+
+def test_the_term_of_times_is_its_equation() -> None:
+    """-log of the share inside, whatever its shape there; padding is never inside."""
+    weights = torch.tensor([[[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]], [[0.5, 0.5, 0, 0], [0.9, 0.1, 0, 0]]])
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    spans = TimeSpans.of([{0: (0.3, 0.7)}, {0: (0.0, 1.0), 1: (0.5, 1.0)}], steps=2)
+    assert alignment(weights, spans, mask).item() == pytest.approx(-np.log(0.5) - np.log(0.1), rel=1e-5)
 
 
 def test_the_term_is_part_of_the_loss_with_its_weight(tables: tuple[Path, Path]) -> None:
@@ -104,7 +114,7 @@ def test_supervision_halves_the_alignment_error(tables: tuple[Path, Path], tmp_p
 
     unlinked = write_table(tmp_path / "plain.tsv", [{"source": "one two", "output": "eno owt"}])
     assert "aer" not in model.evaluate(unlinked).metrics
-    with pytest.raises(UserError, match="metric 'aer' needs the column 'links' of links, and the table has none"):
+    with pytest.raises(UserError, match="metric 'aer' needs the column 'links' of alignments, and the table has none"):
         model.evaluate(unlinked, metrics=["aer"])
     wrong = write_table(tmp_path / "wrong.tsv", [{"source": "one", "output": "eno", "links": "0-1"}])
     with pytest.raises(UserError, match=r"wrong\.tsv, line 2: column 'links': '0-1': the output has 1 symbol"):
