@@ -112,7 +112,7 @@ class LinkReader:
         """The links of a row, checked against its input and its output; without those to places that are cut off."""
         source = examples[self.name]
         try:
-            links = parse_links(row[ALIGNMENT], places=source.total, symbols=len(examples[OUTPUT].symbols))
+            links = parse_links(row.get(ALIGNMENT, ""), places=source.total, symbols=len(examples[OUTPUT].symbols))
         except UserError as error:
             raise UserError(f"column '{self.column}': {error}") from None
         length = len(self.source.row_of(source))
@@ -146,6 +146,9 @@ def link_weights(store: Ragged, rows: Sequence[int], *, steps: int, places: int)
 WHOLE = 1_000_000
 """Times are stored as parts in a million of the sound or clip, so that they hold at any speed."""
 
+FIRST, EARLY = 100, 0.1
+"""In so many rows some word has to end later than this share of its sound or clip."""
+
 LATEST = 1e12
 """The latest time, in any unit."""
 
@@ -162,11 +165,13 @@ class Timed:
 
 
 def parse_times(text: str) -> list[Timed]:
-    """JSON, a list of [word, start, end] in the order of the output.
+    """JSON, a list of [word, start, end] in the order of the output; a blank cell has none.
 
     >>> parse_times('[["yes", 0.2, 0.5]]')
     [Timed(word='yes', start=0.2, end=0.5)]
     """
+    if not text.strip():
+        return []
     try:
         items = json.loads(text)
     except (ValueError, RecursionError):
@@ -199,7 +204,7 @@ class TimeReader:
         symbols, step = examples[OUTPUT].symbols, 0
         found: dict[int, tuple[float, float]] = {}
         try:
-            for timed in parse_times(row[ALIGNMENT]):
+            for timed in parse_times(row.get(ALIGNMENT, "")):
                 start, end = ((second / self.rate - begin) / length for second in (timed.start, timed.end))
                 if start >= 1:
                     last = f"{(begin + length) * self.rate:g}"
@@ -234,6 +239,17 @@ class TimeReader:
         """Symbol, start, end, symbol, start, end, ..."""
         spans = self.spans(row, examples).items()
         return [n for step, (start, end) in spans for n in (step, round(start * WHOLE), round(end * WHOLE))]
+
+    def check_unit(self, store: Ragged) -> None:
+        """Refuse times of which the first rows say that they are in a larger unit than the recipe's."""
+        rows = (np.asarray(store[row]).reshape(-1, 3) for row in range(min(len(store), FIRST)))
+        latest = max((int(row[:, 2].max()) for row in rows if len(row)), default=WHOLE)
+        if latest < EARLY * WHOLE:
+            raise UserError(
+                f"column '{self.column}': in the first {counted(min(len(store), FIRST), 'row')} all words end within "
+                f"{latest / WHOLE:.1%} of '{self.name}'; times are read as {self.rate:g} to a second, set "
+                "loss.alignment.rate to what they are (1 for seconds)"
+            )
 
     def batch(self, store: Ragged, rows: Sequence[int], *, target: Column, source: Column) -> TimeSpans:
         assert isinstance(target, Sequences)

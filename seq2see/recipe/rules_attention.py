@@ -270,7 +270,9 @@ def check_pointing(recipe: Recipe) -> Iterator[Problem]:
     if reason and alignment.column is not None:
         yield Problem("loss.alignment.column", reason)
     if alignment.column is None:
-        yield from no_effect(alignment, "loss.alignment", ["weight", "rate"], "loss.alignment.column is not given")
+        yield from no_effect(
+            alignment, "loss.alignment", ["weight", "rate", "optional"], "loss.alignment.column is not given"
+        )
     elif not reason and not timed_alignment(recipe):
         yield from no_effect(alignment, "loss.alignment", ["rate"], "links between symbols have no times")
 
@@ -322,7 +324,7 @@ def check_alignment(recipe: Recipe) -> Iterator[Problem]:
     elif "bpe" in (read.tokens, output.tokens):
         message = "links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
         yield Problem(path, message)
-    if alignment.weight:
+    if alignment.weight and not alignment.optional:  # else what can be learned from it is
         yield from _unteachable(recipe)
     columns = {f"inputs.{name}": one.column or name for name, one in recipe.inputs.items()}
     columns["output"] = output.column or "output"

@@ -45,6 +45,10 @@ class AlignmentSettings(Settings):
     rate: Annotated[float, Field(gt=0, le=1_000_000)] = Field(
         1.0, description="times: units in a second, 1000 for milliseconds, 25 for frames of such a video"
     )
+    optional: bool = Field(
+        False,
+        description="a table without the column is taken, and so is attention that cannot be taught (score uniform)",
+    )
 
 
 class DistillationSettings(Settings):

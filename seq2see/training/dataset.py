@@ -32,6 +32,7 @@ from seq2see.files import unwritable
 from seq2see.modalities.base import Field
 from seq2see.modalities.files import decode_once
 from seq2see.modalities.label import FORWARD
+from seq2see.pipeline.alignments import TimeReader
 from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.encoded_table import block_columns, encode_table
 from seq2see.pipeline.fields import Fields, unbuilt_fields
@@ -216,9 +217,9 @@ def read_corpus(
     and ids that are too many for memory.
     """
     table, resolution = open_table(recipe, data, columns, fields=fields)
-    _check_aligned(recipe, table, resolution)
     recipes = [with_columns(recipe, table, resolution), recipe]
     notes = [resolution.note] if resolution.note else []
+    notes += _check_aligned(recipe, table, resolution)
     decoding = decode_once(folder) if resolution.files else nullcontext()
     with decoding, closing(_Reader(recipes[0], resolution, table, folder=folder)) as rows:
         if resolution.numbers and dev is not None:  # the first row fixes how many numbers a row has, for --dev too
@@ -236,7 +237,10 @@ def read_corpus(
         if parts:
             return _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
         read = _read_stream if recipe.data.stream else _read_rows
-        return read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
+        corpus = read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
+        if isinstance(corpus.fields.alignment, TimeReader) and isinstance(corpus.train, Dataset):
+            corpus.fields.alignment.check_unit(corpus.train.stores[ALIGNMENT])
+        return corpus
 
 
 def _read_blocks(
@@ -513,13 +517,17 @@ def _known_dev(recipe: Recipe, trained: TrainedRows, dev: Sequence[Mapping[str, 
     return [] if seen is None else [f"dev: {line}" for line in seen.lines(what)]
 
 
-def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> None:
+def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> list[str]:
+    """A note where the column of alignments is missing and may be."""
     column = recipe.loss.alignment.column
-    if column is not None and ALIGNMENT not in resolution.mapping:
+    if column is None or ALIGNMENT in resolution.mapping:
+        return []
+    if not recipe.loss.alignment.optional:
         raise UserError(
             f"{table.path}: no column '{column}'{nearest(column, table.columns)}, which loss.alignment.column names; "
             f"the table has: {', '.join(table.columns)}"
         )
+    return [f"no column '{column}': nothing is known of where to look (loss.alignment.optional)"]
 
 
 def _cache(data: str | Path, folder: Path | None) -> Path | None:

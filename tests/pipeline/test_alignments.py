@@ -102,12 +102,12 @@ def test_links_do_not_tell_inputs_apart() -> None:
 TIMES = json.dumps([["Yes", 0.25, 0.5], ["sir", 0.5, 1.5]])
 
 
-def timed_recipe(**output: Any) -> Any:
+def timed_recipe(*, alignment: dict[str, Any] | None = None, **output: Any) -> Any:
     return load_recipe(
         {
             "inputs": {"audio": {"kind": "sound", "rate": 8000}},
             "output": {"tokens": "word", "case": "lower", **output},
-            "loss": {"alignment": {"column": "times"}},
+            "loss": {"alignment": {"column": "times", **(alignment or {})}},
             "data": {"dev_share": 0.3},
         }
     )
@@ -169,3 +169,22 @@ def test_times_that_cannot_be_are_named(tmp_path: Path, times: str, said: str) -
     table = sounds(tmp_path, TIMES, times)
     with pytest.raises(UserError, match=rf"sounds\.tsv, line 3: column 'times': {said}"):
         read_corpus(timed_recipe(), table, dev=table)
+
+
+def test_times_in_another_unit_are_noticed(tmp_path: Path) -> None:
+    table = sounds(tmp_path, TIMES, "")
+    recipe = timed_recipe(alignment={"rate": 25})
+    with pytest.raises(UserError, match=r"all words end within 3.0% of 'audio'; .* 25 to a second, set loss.alignment"):
+        read_corpus(recipe, table, dev=table)
+
+
+def test_a_column_that_is_optional_may_be_missing(tmp_path: Path) -> None:
+    table = sounds(tmp_path, TIMES, "")
+    assert not read_corpus(timed_recipe(), table, dev=table).train.batch([1]).alignment.values.any()  # type: ignore[union-attr]
+    plain = write_table(tmp_path / "plain.tsv", [{"audio": "a.wav", "output": "Yes sir"}] * 3)
+    with pytest.raises(UserError, match=r"no column 'times', which loss.alignment.column names"):
+        read_corpus(timed_recipe(), plain, dev=plain)
+    corpus = read_corpus(timed_recipe(alignment={"optional": True}), plain, dev=plain)
+    assert any("no column 'times'" in note for note in corpus.notes)
+    batch = corpus.train.batch([0])  # type: ignore[union-attr]
+    assert not batch.alignment.values.any()  # type: ignore[union-attr]

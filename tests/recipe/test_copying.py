@@ -98,6 +98,8 @@ def test_accepted_recipes_that_copy_or_align() -> None:
     assert load_recipe({**timed, "evaluation": {"metrics": ["pointing"]}}).loss.alignment.rate == 25
     sparse = {**LINKED, "attention": {"normaliser": "sparsemax"}}
     assert load_recipe(sparse, overrides=["loss.alignment.weight=0"]).loss.alignment.weight == 0
+    assert load_recipe(sparse, overrides=["loss.alignment.optional=true"]).loss.alignment.optional
+    assert load_recipe("video-captioning", overrides=["attention.score=uniform"]).attention.constant
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ ADDED: set[str] = {
     "fitted",
     "data.shuffle_rows",
     "evaluation.further_baselines",
+    "loss.alignment.optional",
     "loss.alignment.rate",
     "loss.distillation",
     *(f"{part}.convolutions" for part in ("encoder", "inputs.NAME.encoder")),
