@@ -102,6 +102,12 @@ def read_folds(
         raise UserError(
             f"--by {by}: no column '{by}'{nearest(by, table.columns)} in {table.path}; it has: {listing(table.columns)}"
         )
+    if by is not None and by == resolution.mapping.get(OUTPUT) and recipe.output.classes:
+        others = [column for column in table.columns if column != by]
+        raise UserError(
+            f"--by {by}: '{by}' is the output, and no model gives a label that it was not trained on; allowed: a column "
+            f"of speakers, books or writers ({table.path} has: {listing(others)}), or no --by for folds of rows"
+        )
     raw: dict[int, Row] = {}
 
     def read() -> Any:

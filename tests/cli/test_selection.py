@@ -61,6 +61,7 @@ def test_tune_prints_a_report_and_draws(call: Call, spelling: Path, spoken: Path
     [
         (["crossval", "RECIPE"], "--data"),
         (["crossval", "RECIPE", "--data", "T", "--by", "speaker"], "--by speaker: no column 'speaker'"),
+        (["crossval", "document-classification", "--data", "T", "--by", "spelled"], "'spelled' is the output"),
         (["crossval", "RECIPE", "--data", "T", "--seeds", 0], "--seeds must be above 0, got 0"),
         (["crossval", "RECIPE", "--data", "T", "--dev", "T"], "--dev"),
         (["compare", "RECIPE", "--data", "T", "--vary", "decoder.layers=1,2", "--dev-from", "rows"], "no effect"),
