@@ -105,8 +105,8 @@ def read_folds(
     if by is not None and by == resolution.mapping.get(OUTPUT) and recipe.output.classes:
         others = [column for column in table.columns if column != by]
         raise UserError(
-            f"--by {by}: '{by}' is the output, and no model gives a label that it was not trained on; allowed: a column "
-            f"of speakers, books or writers ({table.path} has: {listing(others)}), or no --by for folds of rows"
+            f"--by {by}: '{by}' is the output, and no model gives a label that it was not trained on; allowed: a "
+            f"column of speakers, books or writers ({table.path} has: {listing(others)}), or no --by for folds of rows"
         )
     raw: dict[int, Row] = {}
 
