@@ -22,7 +22,7 @@ from seq2see.errors import UserError, counted
 from seq2see.files import shortened
 from seq2see.modalities.base import Column, Example, Modality
 from seq2see.modalities.text import TextField
-from seq2see.recipe.schema import AlignmentSettings
+from seq2see.recipe.schema import AlignmentSettings, Recipe, timed_alignment
 
 Link = tuple[int, int]
 """(place of the input, symbol of the output), both from 0"""
@@ -56,15 +56,16 @@ class AlignmentReader(Protocol):
         ...
 
 
-def alignment_reader(
-    settings: AlignmentSettings, name: str, inputs: Mapping[str, Modality], output: TextField
-) -> AlignmentReader:
-    """The reader for the first input that is looked at."""
-    source = inputs[name]
-    assert settings.column is not None
-    if isinstance(source, TextField):
+def alignment_reader(recipe: Recipe, inputs: Mapping[str, Modality], output: TextField) -> AlignmentReader | None:
+    """The reader for the first input that is looked at; None where that is neither a text nor timed (regions of a
+    video), which `loss.alignment.optional` allows."""
+    settings, name = recipe.loss.alignment, recipe.looked_at[0]
+    source = inputs.get(name)
+    if timed_alignment(recipe):
+        return TimeReader(settings, name, inputs[name], output)
+    if isinstance(source, TextField) and settings.column is not None:
         return LinkReader(settings.column, name, source, output)
-    return TimeReader(settings, name, source, output)
+    return None
 
 
 # ---------------------------------------------------------------- links between symbols

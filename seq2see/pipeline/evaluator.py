@@ -190,7 +190,8 @@ def evaluate_model(
         with scoring:
             measured.append(_score(bundles, chosen, _counter(progress, "outputs scored"), spread))
     of_looks = [name for name in OF_LOOKS if name in names] or [POINTING if timed_alignment(recipe) else AER]
-    if plan.aligned or any(name in names for name in of_looks):
+    known = plan.aligned and bundle.fields.alignment is not None
+    if known or any(name in names for name in of_looks):
         measured.append(_align(bundles, plan.aligned, of_looks, _counter(progress, "outputs aligned"), spread))
     for part in measured[plan.searched :]:
         report = report.join(evaluate(part.names, part.rows, baselines=bundle.baselines))

@@ -147,7 +147,7 @@ class Fields:
         if source is not None:
             result.copying = Copying(source, _as_text_field(fields[source]), result.text_output)
         if column is not None:
-            result.alignment = alignment_reader(recipe.loss.alignment, recipe.looked_at[0], inputs, result.text_output)
+            result.alignment = alignment_reader(recipe, inputs, result.text_output)
         return result
 
     def save(self, folder: Path) -> list[Path]:

@@ -318,6 +318,8 @@ def check_alignment(recipe: Recipe) -> Iterator[Problem]:
     read = recipe.texts.get(first) if first in recipe.inputs and recipe.inputs[first].in_a_row else None
     if timed_alignment(recipe):
         pass
+    elif read is None and alignment.optional:
+        return
     elif read is None:
         message = f"links count the words of a text, and '{first}', the first input looked at, is none"
         yield Problem(path, f"{message}; times belong to a sound or a video")

@@ -100,6 +100,9 @@ def test_accepted_recipes_that_copy_or_align() -> None:
     assert load_recipe(sparse, overrides=["loss.alignment.weight=0"]).loss.alignment.weight == 0
     assert load_recipe(sparse, overrides=["loss.alignment.optional=true"]).loss.alignment.optional
     assert load_recipe("video-captioning", overrides=["attention.score=uniform"]).attention.constant
+    of_frames = ["encoder.regions=true", "attention.over=video.regions", "loss.ctc=0", "search.ctc=0"]
+    regions = load_recipe("video-captioning", overrides=of_frames)
+    assert regions.looked_at == ["video.regions"]
 
 
 @pytest.mark.parametrize(
