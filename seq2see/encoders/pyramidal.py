@@ -22,6 +22,7 @@ from seq2see.memory import Places
 from seq2see.registry import Problem
 from seq2see.settings.base import MOST_LAYERS, Layers, Size
 from seq2see.settings.columns import EncoderSettings
+from seq2see.symbols import Symbol, Symbols, default_symbols
 
 if TYPE_CHECKING:
     from seq2see.recipe.schema import Recipe
@@ -174,3 +175,9 @@ class PyramidalEncoder(Encoder):
         else:
             lines.append("h_j of the last layer are the places;  summary = h_M")
         return [*lines, f"{cell}: {self.layers.cell.equation()}"]
+
+    def parameter_symbols(self) -> Symbols:
+        """Those of the convolutions, which no equation names, are counted as one."""
+        levels = () if self.convolutions is None else self.convolutions.named_parameters()
+        merged = {f"convolutions.{key}": Symbol("convolutions", merged=True) for key, _ in levels}
+        return default_symbols(self) | merged
