@@ -2,7 +2,8 @@
 
 A setting whose type is marked `Fitted` may be `auto`. Until a table is read it has the value for a table of 10,000 rows
 (`REFERENCE`); a run fits it once the rows are counted, and the recipe of its model says so under `fitted`. The rules
-were measured on tables of 10^2 to 10^5 rows (docs/results.md, *Settings that fit the table*).
+were measured on tables of 3,600 rows, and follow a recipe for 100,000; between and below they are drawn by hand
+(docs/results.md, *Settings that fit the table*; `benchmarks/studies/fitting.py` measures them).
 """
 
 from __future__ import annotations
