@@ -136,6 +136,7 @@ ADDED: set[str] = {
     "fitted",
     "data.shuffle_rows",
     "evaluation.further_baselines",
+    "loss.ctc_first",
     "loss.distillation",
     "training.deterministic",
     "training.ema",
