@@ -152,6 +152,9 @@ def split_lines(lines: Iterable[str], max_characters: int) -> list[str]:
     return list(dict.fromkeys(piece for line in lines for piece in split_line(line, max_characters)))
 
 
+JOINING = frozenset("\u0628\u062a\u0633\u0644\u0645\u0646\u06cc\u064a\u06a9\u0643")
+"""Frequent letters of Arabic, Persian and Urdu that join on both sides."""
+
 SUFFIXES = (".ttf", ".otf", ".ttc", ".otc")
 
 
@@ -165,6 +168,22 @@ class Face:
     def missing(self, text: str) -> set[str]:
         """Characters of a text that it has no glyph for."""
         return Fonts({self.name: self.path}).missing(text)
+
+    def joins(self, text: str) -> bool:
+        """Whether letters of this text that have to join do: a letter and itself look different with a zero-width
+        non-joiner between them.
+
+        A font that leaves joining to Graphite (Awami Nastaliq) has no OpenType rules for it, and Pillow's raqm draws
+        each letter as if it stood alone. True for a text without such letters.
+        """
+        lacking = self.missing("".join(JOINING))
+        letter = next((character for character in text if character in JOINING - lacking), None)
+        if letter is None:
+            return True
+        joined, apart = (
+            self.draw(word, size=40, right_to_left=True) for word in (letter * 2, f"{letter}\u200c{letter}")
+        )
+        return joined.size != apart.size or joined.tobytes() != apart.tobytes()
 
     def draw(self, text: str, *, size: int, right_to_left: bool) -> Image.Image:
         """The text in black on white, shaped and ordered by its script, cropped to the ink."""
@@ -269,6 +288,7 @@ def render(
     if not lines:
         raise UserError(f"{source}: the file contains no text")
     _prepare(out, overwrite=overwrite)
+    faces = _joining(faces, lines, say)
     missing = _missing_characters(faces, lines, say)
     right_to_left = leftward((line, 1) for line in lines)
     rows: dict[str, list[str]] = {TRAIN: [], DEV: []}
@@ -317,6 +337,17 @@ def _prepare(out: Path, *, overwrite: bool) -> None:
             path.unlink()
     except OSError as error:
         raise unwritable(out, error) from None
+
+
+def _joining(faces: Sequence[Face], lines: Sequence[str], say: Callable[[str], None]) -> list[Face]:
+    """The fonts that join letters; all of them, with a warning, where none does."""
+    letters = "".join(dict.fromkeys(character for line in lines for character in line))
+    joining = [face for face in faces if face.joins(letters)]
+    for face in faces:
+        if face not in joining:
+            instead = "it is not used" if joining else "its letters are drawn apart, as nobody writes them"
+            say(f"{face.name} does not join letters here: it needs Graphite, which Pillow's raqm lacks; {instead}")
+    return joining or list(faces)
 
 
 def _missing_characters(

@@ -208,6 +208,8 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     if recipe.loss.class_weights != "none":
         lines.append(f"class weights: {recipe.loss.class_weights}")
     lines += [f"  + {weight:g} {text}" for key, text in TERMS.items() if (weight := getattr(recipe.loss, key, 0.0))]
+    if recipe.loss.ctc_first:
+        lines.append(f"  the first {recipe.loss.ctc_first:.0%} of the run: CTC alone, the decoder is not run")
     lines += _draws(recipe)
     if recipe.loss.alignment.column is not None and recipe.loss.alignment.weight:
         links, weight = recipe.loss.alignment.column, recipe.loss.alignment.weight

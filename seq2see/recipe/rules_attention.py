@@ -375,6 +375,7 @@ def check_ctc_settings(recipe: Recipe) -> Iterator[Problem]:
     """There is a text, and places to read it off."""
     if not recipe.loss.ctc:
         yield from no_effect(recipe.search, "search", ["ctc"], "loss.ctc is 0: nothing is read along the places")
+        yield from no_effect(recipe.loss, "loss", ["ctc_first"], "loss.ctc is 0: nothing is read along the places")
     elif recipe.output.one_step:
         message = f"a {recipe.output.kind} has no symbols to be read one after the other"
         yield Problem("loss.ctc", message)

@@ -92,6 +92,11 @@ class LossSettings(Settings):
         description="weight of -log of the chance that the output is read off the encoder's places one after the other "
         "(CTC, blanks between; columns of a grid), by a layer of its own",
     )
+    ctc_first: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.0,
+        description="share of the run, from its start, in which the loss is that of CTC alone: the decoder is not run, "
+        "so updates are faster, and begins when the places are worth looking at",
+    )
     alignment: AlignmentSettings = AlignmentSettings()
     distillation: DistillationSettings = DistillationSettings()
     exploration: Amount = Field(

@@ -17,6 +17,7 @@ from seq2see.data.batches import Batch, Labels, Sequences, TimeSpans
 from seq2see.data.vocabulary import EOS, PAD, UNK
 from seq2see.decoders import Ready, State, Step
 from seq2see.errors import UserError, nearest
+from seq2see.memory import Memory
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import LossSettings, NoiseSettings
@@ -55,7 +56,8 @@ class Objective:
     """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update.
 
     sums: over the processes that share a batch; teachers: the models of `loss.distillation`, in evaluation mode;
-    noise: on the inputs that the model reads, not on those of the teachers.
+    noise: on the inputs that the model reads, not on those of the teachers. decoding: whether the decoder is run; in
+    the first part of a run (`loss.ctc_first`) the loss is that of CTC alone, and the decoder has no gradient.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Objective:
         self.settings, self.sums, self.teachers = settings, sums, list(teachers)
         self.noise = noise if noise is not None and noise.any else None
         self.state: dict[str, float] = {}
+        self.decoding = True
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
         self.aligned = fields.alignment.name if fields.alignment is not None and settings.alignment.weight else None
@@ -83,6 +86,8 @@ class Objective:
         """own_share: how often the model reads its own last symbol instead of the true one (scheduled sampling).
         idle: the batch belongs to another process, and counts nothing here."""
         read = batch if self.noise is None else noised_batch(batch, self.noise)
+        if not self.decoding:
+            return self.ctc_alone(model, read, idle=idle)
         if own_share > 0:
             step, ready = scheduled_sampling(model, read, own_share)
         else:
@@ -108,16 +113,30 @@ class Objective:
         if self.settings.consistency:
             terms["consistency"] = self.settings.consistency * consistency(model.log_probs(step, ready), mask)
         if model.ctc is not None:
-            ctc, left_out = ctc_loss(model, ready, targets, mask)
-            terms["ctc"] = self.settings.ctc * ctc
-            rows, left_out = self.sums([0, 0] if idle else [len(targets), left_out])
-            self.state[CTC_ROWS] = self.state.get(CTC_ROWS, 0) + rows
-            self.state[CTC_LEFT_OUT] = self.state.get(CTC_LEFT_OUT, 0) + left_out
+            terms["ctc"] = self._ctc(model, ready.memory, targets, mask, idle=idle)
         for term in terms.values():
             total = total + term
         count = float(real if classes is None else classes[targets].sum())
         loss = Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
         return loss.nothing() if idle else loss
+
+    def ctc_alone(self, model: EncoderDecoder, batch: Batch, *, idle: bool = False) -> Loss:
+        """The term of CTC and no other: the decoder is not run."""
+        targets, mask = targets_of(batch)
+        total = self._ctc(model, model.encode(batch.inputs, len(batch.rows)), targets, mask, idle=idle)
+        real = int(mask.sum())
+        loss = Loss(total, float(real), real, {"ctc": float(total.detach())})
+        return loss.nothing() if idle else loss
+
+    def _ctc(
+        self, model: EncoderDecoder, memory: Memory, targets: Tensor, mask: Tensor, *, idle: bool
+    ) -> Float[Tensor, ""]:
+        """The weighted term of CTC; rows that it leaves out are counted."""
+        ctc, left_out = ctc_loss(model, memory, targets, mask)
+        rows, left_out = self.sums([0, 0] if idle else [len(targets), left_out])
+        self.state[CTC_ROWS] = self.state.get(CTC_ROWS, 0) + rows
+        self.state[CTC_LEFT_OUT] = self.state.get(CTC_LEFT_OUT, 0) + left_out
+        return self.settings.ctc * ctc
 
     def _distillation(
         self, log_probs: Float[Tensor, "rows *steps symbols"], batch: Batch, mask: Bool[Tensor, "rows *steps"]
@@ -289,7 +308,7 @@ CTC_LEFT_OUT, CTC_ROWS = "ctc_left_out", "ctc_rows"
 
 def ctc_loss(
     model: EncoderDecoder,
-    ready: Ready,
+    memory: Memory,
     targets: Int[Tensor, "rows steps"],
     mask: Bool[Tensor, "rows steps"],
 ) -> tuple[Float[Tensor, ""], float]:
@@ -298,7 +317,7 @@ def ctc_loss(
     assert model.ctc is not None
     assert model.read_along is not None
     symbols = mask & (targets != EOS)
-    loss = model.ctc.loss(ready.memory.places[model.read_along], model.head.readable(targets), mask=symbols)
+    loss = model.ctc.loss(memory.places[model.read_along], model.head.readable(targets), mask=symbols)
     return loss.total, loss.left_out
 
 

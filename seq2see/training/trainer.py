@@ -323,6 +323,7 @@ class Trainer:
         state, settings = self.state, self.settings
         self.network.train()
         self.world.seed(settings.seed, state.updates)
+        self.objective.decoding = share >= self.objective.settings.ctc_first
         with autocast(settings.precision, self.bundle.device):
             loss = self.feed.loss(
                 self.network,

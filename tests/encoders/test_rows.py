@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
 
 from seq2see.decoders import CtcHead
 from seq2see.encoders import ConvolutionalEncoder
+from seq2see.encoders.backbones.base import Level, max_pool
 from seq2see.encoders.base import InputInfo
 from seq2see.encoders.convolutional import ConvolutionalEncoderSettings, RowSettings
 from seq2see.errors import UserError
@@ -79,6 +82,26 @@ def test_a_line_does_not_depend_on_those_beside_it(leftward: bool) -> None:
         torch.testing.assert_close(both.places.states[1, :7], alone.places.states[0])
         torch.testing.assert_close(both.summary[1], alone.summary[0])
         assert not both.places.states[1, 7:].any()
+
+
+@pytest.mark.parametrize("across", [1, 2])
+@pytest.mark.parametrize(("rows", "columns"), [(6, 8), (5, 7), (1, 1)])
+def test_pooling_is_that_of_torch(across: int, rows: int, columns: int) -> None:
+    """The same maxima and the same gradient, for sides of even and odd length."""
+    states = torch.randn(2, 3, rows, columns, requires_grad=True)
+    expected = F.max_pool2d(states, (2, across), ceil_mode=True)
+    pooled = max_pool(states, across)
+    torch.testing.assert_close(pooled, expected, rtol=0, atol=0)
+    above = torch.randn_like(expected)
+    (gradient,), (reference,) = (torch.autograd.grad(maps, states, above) for maps in (pooled, expected))
+    torch.testing.assert_close(gradient, reference, rtol=0, atol=0)
+
+
+def test_pooling_before_relu_changes_nothing() -> None:
+    """relu does not change the order of numbers, so the larger ones may be chosen first."""
+    level = Level(2, 4, halved="both")
+    pixels = torch.randn(2, 2, 9, 11)
+    torch.testing.assert_close(level(pixels), nn.Sequential(*level)(pixels), rtol=0, atol=0)
 
 
 def test_rows_of_a_grid_are_read_one_by_one() -> None:

@@ -10,7 +10,7 @@ from matplotlib import font_manager
 from PIL import Image, features
 
 from seq2see.errors import UserError
-from seq2see.rendering import Distortions, Rendering, faces_of, render, split_lines
+from seq2see.rendering import Distortions, Face, Rendering, faces_of, render, split_lines
 from seq2see.seeing.labels import BASE
 
 pytestmark = pytest.mark.skipif(not features.check("raqm"), reason="Pillow here cannot shape letters (no raqm)")
@@ -150,3 +150,29 @@ def test_lines_are_cut_between_words() -> None:
     lines = ["a bc def", "ghijklmnop qr", "a bc"]
     assert split_lines(lines, 5) == ["a bc", "def", "ghijklmnop", "qr"]
     assert split_lines(lines, 0) == ["a bc def", "ghijklmnop qr", "a bc"]
+
+
+class Apart(Face):
+    """A font whose letters do not join, as one whose rules are not OpenType's."""
+
+    def draw(self, text: str, *, size: int, right_to_left: bool) -> Image.Image:
+        return super().draw("\u200c".join(text), size=size, right_to_left=right_to_left)
+
+
+def test_fonts_that_do_not_join_letters_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (joining,) = faces_of([BASE])
+    apart = Apart("Apart", joining.path)
+    assert joining.joins(ARABIC)
+    assert not apart.joins(ARABIC)
+    assert apart.joins("abc")
+    source, told = text(tmp_path, ARABIC), list[str]()
+    monkeypatch.setattr(
+        "seq2see.rendering.faces_of", lambda names: [{"a": apart, "b": joining}[name] for name in names]
+    )
+    render(source, tmp_path / "both", Rendering(["a", "b"], distortions=NONE), say=told.append)
+    render(source, tmp_path / "joining", Rendering(["b"], distortions=NONE), say=told.append)
+    assert told == ["Apart does not join letters here: it needs Graphite, which Pillow's raqm lacks; it is not used"]
+    drawn = [(tmp_path / name / "images" / "000000-0.png").read_bytes() for name in ("both", "joining")]
+    assert drawn[0] == drawn[1]
+    render(source, tmp_path / "apart", Rendering(["a"], distortions=NONE), say=told.append)
+    assert told[-1].endswith("its letters are drawn apart, as nobody writes them")

@@ -50,6 +50,40 @@ def test_the_term_is_its_weight_times_the_loss_along_the_places() -> None:
     assert ctc_note({"ctc_rows": 2, "ctc_left_out": 0}) is None
 
 
+def test_without_decoding_the_loss_is_the_term_alone() -> None:
+    model, objective = network(ALONG), objective_of(ALONG)
+    both = objective(model, batch())
+    objective.decoding = False
+    alone = objective(model, batch())
+    assert alone.total.item() == pytest.approx(both.terms["ctc"])
+    assert alone.terms == {"ctc": pytest.approx(both.terms["ctc"])}
+    assert (alone.count, alone.targets) == (both.count, both.targets)
+    assert objective.state == {"ctc_rows": 4, "ctc_left_out": 2}  # counted in both
+    alone.mean.backward()
+    without = {name.split(".")[0] for name, weight in model.named_parameters() if weight.grad is None}
+    assert without == {"decoder", "head"}
+    assert not any(weight.grad is None for weight in model.encoders.parameters())
+
+
+def test_ctc_comes_first_for_its_share_of_the_run(tmp_path: Path) -> None:
+    """Two of four updates leave the decoder as it began; the other two train all."""
+    data = words(tmp_path / "words.tsv")
+    plan = ["loss.ctc=0.5", "training.warmup=0", "training.schedule=constant", "training.report_every=1"]
+    run(ROWS, data, tmp_path / "none", [*plan, "training.updates=1", "training.learning_rate=1e-12"])
+    run(ROWS, data, tmp_path / "half", [*plan, "training.updates=4", "loss.ctc_first=0.5"])
+    first, last = journal(tmp_path / "half")[0], journal(tmp_path / "half")[-1]
+    assert first["loss"] < last["loss"]  # the decoder's own loss came on top
+    run(ROWS, data, tmp_path / "all", [*plan, "training.updates=2", "loss.ctc_first=0.99"])
+    began, alone = weights(tmp_path / "none"), weights(tmp_path / "all")
+    assert all(torch.allclose(began[name], alone[name]) for name in began if name.startswith(("decoder", "head")))
+    assert not all(torch.allclose(began[name], alone[name]) for name in began if name.startswith("encoders"))
+
+
+def test_ctc_cannot_come_first_where_there_is_none() -> None:
+    with pytest.raises(UserError, match=r"loss\.ctc_first: has no effect here: loss\.ctc is 0"):
+        load_recipe({**ROWS, "loss": {"ctc_first": 0.5}})
+
+
 def test_only_a_model_that_is_asked_has_the_layer() -> None:
     assert network(PLAIN).ctc is None
     names = [name for name, _ in network(ALONG).named_parameters()]

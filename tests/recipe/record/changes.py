@@ -138,6 +138,7 @@ ADDED: set[str] = {
     "evaluation.further_baselines",
     "loss.alignment.optional",
     "loss.alignment.rate",
+    "loss.ctc_first",
     "loss.distillation",
     *(f"{part}.convolutions" for part in ("encoder", "inputs.NAME.encoder")),
     "training.deterministic",
