@@ -60,6 +60,7 @@ ELSEWHERE = {
     "loss.alignment",
     "loss.consistency",
     "loss.ctc",
+    "loss.ctc_first",
     "loss.distillation",
 }
 """Options of a user's own score, what needs documents or true alignments, and what does not concern looks: tested by

@@ -58,6 +58,7 @@ REFUSED = [
     Refused(with_sound(output={"kind": "label"}, loss={"ctc": 0.5}), {"loss.ctc": "ctc-settings"}, "label"),
     Refused({"loss": {"ctc": 0.5}}, {"loss.ctc": "ctc-settings"}, "inputs"),
     Refused(with_sound(search={"ctc": 0.3}), {"search.ctc": "ctc-settings"}, "loss.ctc 0"),
+    Refused(with_sound(loss={"ctc_first": 0.3}), {"loss.ctc_first": "ctc-settings"}, "loss.ctc 0"),
     Refused(with_sound(search={"replace_unknown": True}), {"search.replace_unknown": "unknown-words"}, "audio symbols"),
 ]
 
