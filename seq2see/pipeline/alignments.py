@@ -209,7 +209,10 @@ class TimeReader:
                 start, end = ((second / self.rate - begin) / length for second in (timed.start, timed.end))
                 if start >= 1:
                     last = f"{(begin + length) * self.rate:g}"
-                    raise UserError(f"'{timed.word}' begins at {timed.start:g}, and '{self.name}' ends at {last}")
+                    raise UserError(
+                        f"'{timed.word}' begins at {timed.start:g}, and '{self.name}' ends at {last}; times are read "
+                        f"as {self.rate:g} to a second (loss.alignment.rate)"
+                    )
                 for symbol in self.output.whole(timed.word):
                     while step < len(symbols) and symbols[step] != symbol and symbols[step].isspace():
                         step += 1

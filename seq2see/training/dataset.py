@@ -239,7 +239,10 @@ def read_corpus(
         read = _read_stream if recipe.data.stream else _read_rows
         corpus = read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
         if isinstance(corpus.fields.alignment, TimeReader) and isinstance(corpus.train, Dataset):
-            corpus.fields.alignment.check_unit(corpus.train.stores[ALIGNMENT])
+            try:
+                corpus.fields.alignment.check_unit(corpus.train.stores[ALIGNMENT])
+            except UserError as error:
+                raise UserError(f"{table.path}: {error}") from None
         return corpus
 
 
