@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps, UnidentifiedImageError
 from pydantic import Field
 
+from seq2see.data.line_normalisation import measure_line, normalise_line
 from seq2see.data.media_files import MediaError, MediaSettings, check_file, decoding
 from seq2see.registry import Problem
 from seq2see.settings.base import MOST_SIDE, Amount, Count, Positive, Settings, Share, Side, no_effect
@@ -66,6 +67,9 @@ class ImageInput(MediaSettings):
         "crop", description="how to fit another aspect ratio: crop to the middle, stretch, or pad"
     )
     colour: Literal["rgb", "grey"] = Field("rgb", description="three channels or one")
+    normalise: Literal["none", "line"] = Field(
+        "none", description="line: level the baseline, scale letters to one size, ink black on white (lines of text)"
+    )
     largest: Positive = Field(12_000, description=f"maximum side of a file in pixels; {MAX_PIXELS:,} in all")
     widest: Count = Field(
         0, description="with width 0: maximum width in pixels, wider images are squeezed; 0: no limit"
@@ -95,6 +99,9 @@ class ImageInput(MediaSettings):
             yield from no_effect(self, path, ["direction"], reason)
         if self.direction == "auto" and recipe.output.numeric:
             yield from no_effect(self, path, ["direction"], f"{recipe.output.noun} has no letters to tell it by")
+        if self.normalise == "line" and (self.width or self.colour != "grey"):
+            message = f"only with width 0 and colour grey; given: width {self.width} and colour {self.colour}"
+            yield Problem(f"{path}.normalise", message, "line-image")
         if not self.width:
             yield from no_effect(self, path, ["fit"], "with width 0 a picture keeps its proportions")
         else:
@@ -159,8 +166,10 @@ def _channels_first(picture: Pixels | Image.Image) -> Pixels:
 def problem_of(path: str | Path, settings: ImageInput) -> str | None:
     """Why an image cannot be used, or None. It is decoded completely, so that nothing fails later."""
     try:
-        picture = _decode(path, settings)
-        if not settings.width:
+        picture = _decode_whole(path, settings)
+        if settings.normalise == "line":
+            _line_width(picture, settings)
+        elif not settings.width:
             _natural_width(picture.height, picture.width, settings)
     except MediaError as error:
         return str(error)
@@ -168,9 +177,11 @@ def problem_of(path: str | Path, settings: ImageInput) -> str | None:
 
 
 def size_of(path: str | Path, settings: ImageInput) -> tuple[int, int]:
-    """(height, width) of an image as a model reads it; only the header is read."""
+    """(height, width) of an image as a model reads it; only the header is read, but of a line to be normalised all."""
     if settings.width:
         return settings.height, settings.width
+    if settings.normalise == "line":
+        return settings.height, _line_width(_decode_whole(path, settings), settings)
     with _open(path, settings) as picture, decoding():
         width, height = picture.size
         rotated = picture.getexif().get(0x0112) in range(5, 9)
@@ -353,6 +364,12 @@ def _depth(picture: Image.Image) -> int:
 
 
 def _decode(path: str | Path, settings: ImageInput) -> Image.Image:
+    """The image in its colours, rotated by its EXIF data, a line normalised where the settings say so."""
+    picture = _decode_whole(path, settings)
+    return normalise_line(picture) if settings.normalise == "line" else picture
+
+
+def _decode_whole(path: str | Path, settings: ImageInput) -> Image.Image:
     """The whole image in its colours, rotated by its EXIF data."""
     with _open(path, settings) as picture:
         if not settings.augment.crop and settings.width:  # JPEG decodes faster at a half or a quarter of its size
@@ -403,6 +420,12 @@ def _natural_width(height: int, width: int, settings: ImageInput) -> int:
         size = f"{width:,} x {height:,} pixels, {sized:,} x {settings.height:,} at the input height"
         raise MediaError(f"{size}; allowed: at most {MAX_SIZED:,} in all (set `widest` to squeeze it)")
     return sized
+
+
+def _line_width(picture: Image.Image, settings: ImageInput) -> int:
+    """Pixels across of an image that is normalised as a line, at the input height."""
+    line = measure_line(picture)
+    return _natural_width(picture.height if line is None else line.height, picture.width, settings)
 
 
 def _background(picture: Image.Image) -> tuple[int, ...] | int:

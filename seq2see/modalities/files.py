@@ -6,6 +6,7 @@ import os
 import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
@@ -21,6 +22,7 @@ from seq2see.data.feature_store import FeatureStore
 from seq2see.data.media_files import Job, MediaSettings
 from seq2see.errors import UserError
 from seq2see.modalities.base import Example, Modality, Schema
+from seq2see.threads import cores
 
 DATA_URL = (
     r"^data:[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+(;[A-Za-z0-9_=.+-]+)*;base64,"
@@ -115,14 +117,11 @@ class MediaField(FileField):
         return np.fromiter(ids, dtype=np.uint8).tobytes().decode("utf-8", "surrogateescape")
 
     def widths(self, store: Ragged) -> NDArray[np.int64]:
-        known: dict[str, int] = {}
-        found = np.empty(len(store), dtype=np.int64)
-        for row in range(len(store)):
-            value = self.file(self.value(store[row]))
-            if value not in known:
-                known[value] = self.width(value)
-            found[row] = known[value]
-        return found
+        files = [self.file(self.value(store[row])) for row in range(len(store))]
+        distinct = list(dict.fromkeys(files))
+        with ThreadPoolExecutor(cores()) as pool:
+            known = dict(zip(distinct, pool.map(self.width, distinct), strict=True))
+        return np.fromiter((known[file] for file in files), dtype=np.int64, count=len(files))
 
     def length(self, example: Example) -> int:
         return self.width(example.value)

@@ -118,6 +118,7 @@ class Dataset:
                 if least.itemsize > made.itemsize:
                     made = made.astype(least)
                 made[part, i] = widths
+        self._widths = made  # of files, each of which had to be opened
         return made
 
     @property

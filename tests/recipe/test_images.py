@@ -38,6 +38,14 @@ REFUSED = [
         "1 2 inputs.image.encoder.channels",
     ),
     *(
+        Refused(
+            with_image({"normalise": "line", "colour": colour, "width": width}),
+            {"inputs.image.normalise": "line-image"},
+            f"{width} {colour} grey",
+        )
+        for colour, width in (("rgb", 0), ("grey", 224))
+    ),
+    *(
         Refused(with_image({"width": 0}, encoder, attention="none"), {"inputs.image.width": "dense-width"}, "0")
         for encoder in ({"kind": "dense"}, {"places": "flat"})
     ),

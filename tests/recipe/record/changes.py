@@ -136,6 +136,7 @@ ADDED: set[str] = {
     "fitted",
     "data.shuffle_rows",
     "evaluation.further_baselines",
+    "inputs.NAME.normalise",
     "loss.alignment.optional",
     "loss.alignment.rate",
     "loss.ctc_first",
