@@ -151,6 +151,15 @@ def normalise(text: str, *, case: Case, unicode: UnicodeForm, punctuation: bool 
         text = "".join(letter for letter in text if unicodedata.category(letter)[0] != "P")
     if case == "lower":
         text = text.lower()
+    return in_form(text, unicode)
+
+
+def in_form(text: str, unicode: UnicodeForm) -> str:
+    """A text in a Unicode normal form: what looks the same is the same (an accent behind its letter, or one with it).
+
+    >>> in_form("e\u0301", "NFC") == "\u00e9"
+    True
+    """
     return text if unicode == "none" or text.isascii() else unicodedata.normalize(unicode, text)
 
 

@@ -12,6 +12,7 @@ import torch
 
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Question, group_references, place_of
 from seq2see.data.split import row_hash
+from seq2see.data.tokens import UnicodeForm, in_form
 from seq2see.errors import UserError
 from seq2see.evaluation import Report, Rows, check, evaluate
 from seq2see.evaluation.metrics import Aligned, Measured
@@ -272,10 +273,11 @@ def metric_rows(bundle: Bundle, questions: Sequence[Question], predictions: Sequ
             continued=known if len(known) == len(continued) else None,
         )
     unit: Tokens = getattr(recipe.output, "tokens", "word")
+    form: UnicodeForm = getattr(recipe.output, "unicode", "none")
     main = next(iter(recipe.texts), None)
     return Rows(
         [str(prediction.answer) for prediction in predictions],
-        [question.references for question in questions],
+        [[in_form(reference, form) for reference in question.references] for question in questions],
         inputs=[question.inputs[main] for question in questions] if main else None,
         unit=unit,
         joined_inputs=[recipe.joined_texts(question.inputs) for question in questions] if main else None,

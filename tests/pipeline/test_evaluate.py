@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import seq2see
 from seq2see.api import Model
+from seq2see.data.columns import Question
 from seq2see.errors import UserError
+from seq2see.evaluation import evaluate
+from seq2see.pipeline.evaluator import metric_rows
 
 
 def test_rows_with_equal_inputs_are_references_of_each_other(model: Model) -> None:
@@ -20,6 +24,13 @@ def test_rows_with_equal_inputs_are_references_of_each_other(model: Model) -> No
     assert list(report.to_dict())[:2] == ["rows", "inputs"]
     assert "3 rows, 2 distinct inputs" in report.text()
     assert model.evaluate(rows[2:]).text().splitlines()[0].strip() == "1 row"
+
+
+def test_references_are_compared_in_the_unicode_form_of_outputs(model: Model) -> None:
+    questions = [Question({"source": "aax"}, ["E\u0301le\u0300ve"], [0])]
+    prediction = replace(model.predict("aax"), text="\u00c9l\u00e8ve")
+    rows = metric_rows(model.bundles[0], questions, [prediction])
+    assert evaluate(["exact", "cer"], rows).metrics == {"exact": 1.0, "cer": 0.0}
 
 
 def test_who_waits_is_told_how_far_it_is(model: Model, table: Path) -> None:
