@@ -353,16 +353,22 @@ def _joining(faces: Sequence[Face], lines: Sequence[str], say: Callable[[str], N
 def _missing_characters(
     faces: Sequence[Face], lines: Sequence[str], say: Callable[[str], None]
 ) -> dict[Face, set[str]]:
-    """The characters that each font cannot draw; the user is told, the most frequent first."""
+    """The characters that each font cannot draw; the user is told, the most frequent first, of at most `TOLD` fonts."""
     counts = Counter(character for line in lines for character in line)
     missing = {face: face.missing("".join(counts)) for face in faces}
-    for face, characters in missing.items():
-        if characters:
-            often = sorted(characters, key=lambda character: (-counts[character], character))
-            listed = " ".join(f"{c} (U+{ord(c):04X}, {counts[c]:,} times)" for c in often[:8])
-            more = f" and {len(often) - 8} more" if len(often) > 8 else ""
-            say(f"{face.name} has no {listed}{more}: lines with them are not drawn with it")
+    lacking = sorted(filter(missing.get, faces), key=lambda face: -sum(counts[c] for c in missing[face]))
+    for face in lacking[:TOLD]:
+        often = sorted(missing[face], key=lambda character: (-counts[character], character))
+        listed = " ".join(f"{c} (U+{ord(c):04X}, {counts[c]:,} times)" for c in often[:8])
+        more = f" and {len(often) - 8} more" if len(often) > 8 else ""
+        say(f"{face.name} has no {listed}{more}: lines with them are not drawn with it")
+    if len(lacking) > TOLD:
+        say(f"{len(lacking) - TOLD} more fonts lack fewer characters; lines with them are drawn with other fonts")
     return missing
+
+
+TOLD = 5
+"""Fonts whose missing characters are listed."""
 
 
 def _names(faces: Sequence[Face]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from matplotlib import font_manager
 from PIL import Image, features
 
+from seq2see import rendering
 from seq2see.errors import UserError
 from seq2see.rendering import Distortions, Face, Rendering, faces_of, render, split_lines
 from seq2see.seeing.labels import BASE
@@ -105,6 +106,17 @@ def test_what_a_font_lacks_is_named_and_not_drawn(tmp_path: Path) -> None:
     assert "2 lines of 3 " in said[1]
     with pytest.raises(UserError, match=r"none of its 1 lines .* DejaVu Sans"):
         render(text(tmp_path, "\u3042"), tmp_path / "none", Rendering([BASE]), say=said.append)
+
+
+def test_many_fonts_that_lack_characters_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(rendering, "TOLD", 1)
+    fonts = [
+        font_manager.findfont(font_manager.FontProperties(family=BASE, weight=weight)) for weight in ("normal", "bold")
+    ]
+    render(text(tmp_path, "plain", "\u3042"), tmp_path / "out", Rendering([BASE, *fonts]), say=said.append)
+    assert sum("U+3042" in line for line in said) == 1
+    assert any(line.startswith("2 more fonts") for line in said)
 
 
 def test_fonts_go_by_name_or_file(tmp_path: Path) -> None:
