@@ -2,7 +2,7 @@
 
 VENV    ?= .venv
 ARGS    ?=
-EXTRAS  ?= dev,demo,parquet,datasets,zstd,tensorboard,images,sound,video,studio,samples,ctranslate2,onnx,otel,tune
+EXTRAS  ?= dev,demo,parquet,datasets,zstd,tensorboard,images,sound,video,studio,samples,ctranslate2,onnx,otel,tune,docs
 # Options for pip, for instance PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu" for a torch without CUDA.
 PIP_ARGS ?=
 # Test workers: one per core; each keeps to one thread, so that they do not fight for cores.
@@ -30,7 +30,7 @@ TOOLS := .tools
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow faults fuzz soak shuffled lint types check format runtime lock licences sbom audit bench bench-peers clean
+.PHONY: help install demo docs test slow faults fuzz soak shuffled lint types check format runtime lock licences sbom audit bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 
 demo: $(STAMP) ## train for two minutes, show predictions and heatmaps, serve them as a page; ARGS="--no-serve --minutes 0.5"
 	@$(BIN)/seq2see demo $(ARGS)
+
+docs: $(STAMP) ## the documentation site, in dist/site; fails on a broken link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
 	$(PYTEST) $(ARGS)

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from seq2see.cli.app import parse_command
+from seq2see.errors import UserError
 from seq2see.pipeline.fields import unbuilt_fields
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.recipe import load_recipe, shipped
@@ -89,6 +91,34 @@ def test_what_the_front_page_points_to_is_there() -> None:
     assert links
     for link in links:
         assert "://" in link or (PROJECT / link).exists(), link
+
+
+PAGES = sorted([*(PROJECT / "docs").rglob("*.md"), *PROJECT.glob("*.md")])
+
+
+def commands_of(page: Path) -> list[str]:
+    """Lines of a page's fenced blocks that call seq2see, with their continuations joined."""
+    text = page.read_text("utf-8")
+    found = []
+    for block in re.findall(r"^```(?:sh|bash|console)?\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            called = re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\S*/)?seq2see (.*)", line.strip())
+            if called:
+                found.append(called[1])
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_commands_that_a_page_shows_can_be_parsed(page: Path) -> None:
+    for command in commands_of(page):
+        words = shlex.split(command, comments=True)
+        words = words[: next((i for i, word in enumerate(words) if word in ("|", ">", "&", "&&", ";")), len(words))]
+        if not words or words[0].isupper() or "..." in words:
+            continue
+        try:
+            parse_command(f"seq2see.cli.{words[0]}", words[0], words[1:])
+        except UserError as error:
+            pytest.fail(f"{command}: {error}")
 
 
 def _make_tasks() -> ModuleType:
