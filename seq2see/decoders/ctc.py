@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 
@@ -59,6 +61,58 @@ class CtcHead(nn.Module):
             reduction="sum",
         )
         return CtcLoss(total, int((~enough).sum()))
+
+    @torch.no_grad()
+    def where(
+        self, places: Places, targets: Int[Tensor, "batch steps"], *, mask: Bool[Tensor, "batch steps"]
+    ) -> Bool[Tensor, "batch steps places"]:
+        """The places at which the likeliest z has each symbol, and their neighbours to both sides; of a grid all rows
+        of these columns. None for rows with too few places. targets, mask: as for `loss`."""
+        log_probs, real = self.log_probs(places)
+        lengths = real.sum(1)
+        enough = (lengths >= needed_places(targets, mask)) & (mask.sum(1) > 0)
+        found = torch.zeros(*targets.shape, real.shape[1], dtype=torch.bool)
+        for row in enough.nonzero().flatten().tolist():
+            symbols = targets[row][mask[row]].cpu().numpy()
+            path = likeliest_path(log_probs[row, : int(lengths[row])].cpu().numpy(), symbols)
+            line = np.flatnonzero(path >= 0)
+            for beside in (-1, 0, 1):
+                found[row, path[line], (line + beside).clip(0, len(path) - 1)] = True
+        found = found.to(real.device)
+        rows = places.mask.shape[1] // real.shape[1]
+        return found.repeat(1, 1, rows) & places.mask[:, None]
+
+
+def likeliest_path(
+    log_probs: Float[NDArray[np.float32], "line symbols"], target: Int[NDArray[np.int64], " steps"]
+) -> Int[NDArray[np.int64], " line"]:
+    """The step of the target that the likeliest z has at each place, -1 for a blank (Viterbi).
+
+    >>> certain = np.log(np.array([[0.1, 0.8, 0.1], [0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], dtype=np.float32))
+    >>> likeliest_path(certain, np.array([1, 2])).tolist()
+    [0, -1, 1]
+    """
+    states = np.full(2 * len(target) + 1, BLANK)
+    states[1::2] = target
+    emitted = log_probs[:, states]
+    skips = np.zeros(len(states), dtype=bool)  # a state that may follow the one two before it, over a blank
+    skips[3::2] = target[1:] != target[:-1]
+    scores = np.full(len(states), -np.inf, dtype=np.float64)
+    scores[:2] = emitted[0, :2]
+    moves = np.zeros(emitted.shape, dtype=np.int8)
+    ways = np.full((3, len(states)), -np.inf)
+    for place in range(1, len(emitted)):
+        ways[0] = scores
+        ways[1, 1:] = scores[:-1]
+        ways[2, 2:] = np.where(skips[2:], scores[:-2], -np.inf)
+        moves[place] = ways.argmax(0)
+        scores = ways.max(0) + emitted[place]
+    state = len(states) - 1 - int(scores[-2] > scores[-1])
+    path = np.empty(len(emitted), dtype=np.int64)
+    for place in range(len(emitted) - 1, -1, -1):
+        path[place] = state // 2 if state % 2 else -1
+        state -= moves[place, state]
+    return path
 
 
 def needed_places(targets: Int[Tensor, "batch steps"], mask: Bool[Tensor, "batch steps"]) -> Int[Tensor, " batch"]:

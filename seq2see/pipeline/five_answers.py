@@ -73,6 +73,7 @@ TERMS = {
     "entropy": "sum_t H(a_t) (sharper looks)",
     "coverage": "sum_tj min(a_tj, sum_{i<t} a_ij) (coverage: no place twice)",
     "ctc": "(-log sum_z prod_j softmax(W_z h_j + b_z)[z_j]), z all that are y but for repetitions and blanks (CTC)",
+    "ctc_alignment": "(-sum_t log sum_j a_tj), j where the likeliest z has y_t, or beside it",
     "consistency": "sum_t (KL(p_t || q_t) + KL(q_t || p_t)) / 2, p and q under two dropouts (R-Drop)",
 }
 """What else is minimised, where the recipe gives it a weight."""

@@ -375,9 +375,13 @@ def check_ctc_settings(recipe: Recipe) -> Iterator[Problem]:
     """There is a text, and places to read it off."""
     if not recipe.loss.ctc:
         yield from no_effect(recipe.search, "search", ["ctc"], "loss.ctc is 0: nothing is read along the places")
-        yield from no_effect(recipe.loss, "loss", ["ctc_first"], "loss.ctc is 0: nothing is read along the places")
+        reason = "loss.ctc is 0: nothing is read along the places"
+        yield from no_effect(recipe.loss, "loss", ["ctc_first", "ctc_alignment"], reason)
     elif recipe.output.one_step:
         message = f"a {recipe.output.kind} has no symbols to be read one after the other"
         yield Problem("loss.ctc", message)
     elif not recipe.inputs:
         yield Problem("loss.ctc", "a model without inputs has no places to read")
+    elif recipe.read_along not in recipe.looked_at:
+        reason = f"'{recipe.read_along}', which is read along, is not looked at"
+        yield from no_effect(recipe.loss, "loss", ["ctc_alignment"], reason)

@@ -97,6 +97,11 @@ class LossSettings(Settings):
         description="share of the run, from its start, in which the loss is that of CTC alone: the decoder is not run, "
         "so updates are faster, and begins when the places are worth looking at",
     )
+    ctc_alignment: Amount = Field(
+        0.0,
+        description="weight of -log of the attention where CTC's likeliest path has the symbol: where the encoder "
+        "reads a symbol teaches the decoder to look there",
+    )
     alignment: AlignmentSettings = AlignmentSettings()
     distillation: DistillationSettings = DistillationSettings()
     exploration: Amount = Field(

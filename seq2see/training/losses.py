@@ -114,6 +114,8 @@ class Objective:
             terms["consistency"] = self.settings.consistency * consistency(model.log_probs(step, ready), mask)
         if model.ctc is not None:
             terms["ctc"] = self._ctc(model, ready.memory, targets, mask, idle=idle)
+            if self.settings.ctc_alignment:
+                terms["ctc_alignment"] = self.settings.ctc_alignment * ctc_alignment(model, step, ready, targets, mask)
         for term in terms.values():
             total = total + term
         count = float(real if classes is None else classes[targets].sum())
@@ -321,6 +323,22 @@ def ctc_loss(
     return loss.total, loss.left_out
 
 
+def ctc_alignment(
+    model: EncoderDecoder,
+    step: Step,
+    ready: Ready,
+    targets: Int[Tensor, "rows steps"],
+    mask: Bool[Tensor, "rows steps"],
+) -> Float[Tensor, ""]:
+    """-sum_t log sum_j a_tj over the places j where CTC's likeliest path has symbol t, or beside them."""
+    assert model.ctc is not None
+    assert model.read_along is not None
+    symbols = mask & (targets != EOS)
+    places = ready.memory.places[model.read_along]
+    inside = model.ctc.where(places, model.head.readable(targets), mask=symbols)
+    return -log_share(step.looks[model.read_along].dense(), inside)
+
+
 def ctc_note(state: dict[str, float]) -> str | None:
     """A note for the end of a run about rows that CTC left out; None where there were none."""
     if not state.get(CTC_LEFT_OUT):
@@ -361,9 +379,15 @@ def alignment(
     places j within the time of step t; a step without a true link or time adds nothing. mask: the real places."""
     if not isinstance(truth, TimeSpans):
         return -(truth * weights.clamp(min=SMALLEST).log()).sum()
-    inside = truth.inside(mask)
+    return -log_share(weights, truth.inside(mask))
+
+
+def log_share(
+    weights: Float[Tensor, "rows steps places"], inside: Bool[Tensor, "rows steps places"]
+) -> Float[Tensor, ""]:
+    """sum_t log sum_j a_tj over the places j inside; a step without any adds nothing."""
     shares = (weights * inside).sum(-1).clamp(min=SMALLEST)
-    return -shares[inside.any(-1)].log().sum()
+    return shares[inside.any(-1)].log().sum()
 
 
 def doubly_stochastic(

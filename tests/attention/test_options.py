@@ -61,6 +61,7 @@ ELSEWHERE = {
     "loss.consistency",
     "loss.ctc",
     "loss.ctc_first",
+    "loss.ctc_alignment",
     "loss.distillation",
 }
 """Options of a user's own score, what needs documents or true alignments, and what does not concern looks: tested by

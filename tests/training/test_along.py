@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import seq2see
 from seq2see.data.batches import Batch, Sequences
+from seq2see.decoders.ctc import likeliest_path
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
@@ -82,6 +85,47 @@ def test_ctc_comes_first_for_its_share_of_the_run(tmp_path: Path) -> None:
 def test_ctc_cannot_come_first_where_there_is_none() -> None:
     with pytest.raises(UserError, match=r"loss\.ctc_first: has no effect here: loss\.ctc is 0"):
         load_recipe({**ROWS, "loss": {"ctc_first": 0.5}})
+
+
+def test_the_likeliest_path_is_the_best_of_all_paths() -> None:
+    """Against every sequence of symbols and blanks that gives the target."""
+    random = np.random.default_rng(0)
+    for target in ([1, 2], [1, 1], [2], [1, 2, 1]):
+        for _ in range(5):
+            log_probs = np.log(random.dirichlet(np.ones(3), 5)).astype(np.float32)
+            best = max(
+                (
+                    z
+                    for z in itertools.product(range(3), repeat=5)
+                    if [k for k, _ in itertools.groupby(z) if k] == target
+                ),
+                key=lambda z: sum(log_probs[place, symbol] for place, symbol in enumerate(z)),
+            )
+            path = likeliest_path(log_probs, np.array(target))
+            assert [0 if step < 0 else target[step] for step in path.tolist()] == list(best)
+
+
+def test_attention_is_taught_by_where_ctc_reads_a_symbol() -> None:
+    recipe = load_recipe({**ROWS, "loss": {"ctc": 0.5, "ctc_alignment": 2.0}})
+    model = network(recipe)
+    found = objective_of(recipe)(model, batch())
+    assert model.ctc is not None
+    step, ready = model.forward_batch(batch())
+    weights = step.looks["source"].dense()[0]
+    log_probs, _ = model.ctc.log_probs(ready.memory.places["source"])
+    path = likeliest_path(log_probs[0].detach().numpy(), np.array([5, 6]))
+    shares = [
+        weights[t][[j for j in range(3) if any(abs(j - k) < 2 for k in range(3) if path[k] == t)]].sum() for t in (0, 1)
+    ]
+    expected = -2.0 * sum(share.log().item() for share in shares)  # the second row has too few places
+    assert found.terms["ctc_alignment"] == pytest.approx(expected, rel=1e-5)
+    found.mean.backward()
+    assert all(weight.grad is not None for name, weight in model.named_parameters() if "attention" in name)
+
+
+def test_ctc_teaches_no_attention_where_there_is_none() -> None:
+    with pytest.raises(UserError, match=r"loss\.ctc_alignment: has no effect here: 'source'"):
+        load_recipe({**ROWS, "attention": {"score": "none"}, "loss": {"ctc": 0.5, "ctc_alignment": 0.5}})
 
 
 def test_only_a_model_that_is_asked_has_the_layer() -> None:

@@ -139,6 +139,7 @@ ADDED: set[str] = {
     "inputs.NAME.normalise",
     "loss.alignment.optional",
     "loss.alignment.rate",
+    "loss.ctc_alignment",
     "loss.ctc_first",
     "loss.distillation",
     *(f"{part}.convolutions" for part in ("encoder", "inputs.NAME.encoder")),
