@@ -59,6 +59,12 @@ REFUSED = [
     Refused({"loss": {"ctc": 0.5}}, {"loss.ctc": "ctc-settings"}, "inputs"),
     Refused(with_sound(search={"ctc": 0.3}), {"search.ctc": "ctc-settings"}, "loss.ctc 0"),
     Refused(with_sound(loss={"ctc_first": 0.3}), {"loss.ctc_first": "ctc-settings"}, "loss.ctc 0"),
+    Refused(with_sound(loss={"ctc_alignment": 0.3}), {"loss.ctc_alignment": "ctc-settings"}, "loss.ctc 0"),
+    Refused(
+        with_sound(attention="none", loss={"ctc": 1.0, "ctc_alignment": 0.3}),
+        {"loss.ctc_alignment": "ctc-settings"},
+        "audio",
+    ),
     Refused(with_sound(search={"replace_unknown": True}), {"search.replace_unknown": "unknown-words"}, "audio symbols"),
 ]
 
