@@ -111,7 +111,7 @@ def likeliest_path(
     path = np.empty(len(emitted), dtype=np.int64)
     for place in range(len(emitted) - 1, -1, -1):
         path[place] = state // 2 if state % 2 else -1
-        state -= moves[place, state]
+        state -= int(moves[place, state])
     return path
 
 

@@ -105,6 +105,15 @@ def test_the_likeliest_path_is_the_best_of_all_paths() -> None:
             assert [0 if step < 0 else target[step] for step in path.tolist()] == list(best)
 
 
+def test_the_path_of_a_long_target_has_every_symbol_in_order() -> None:
+    target = np.arange(300) % 7 + 1
+    log_probs = np.full((700, 8), -5.0, dtype=np.float32)
+    log_probs[2 * np.arange(300) + 50, target] = 0
+    path = likeliest_path(log_probs, target)
+    assert [step for step, _ in itertools.groupby(path.tolist()) if step >= 0] == list(range(300))
+    assert (path[2 * np.arange(300) + 50] == np.arange(300)).all()
+
+
 def test_attention_is_taught_by_where_ctc_reads_a_symbol() -> None:
     recipe = load_recipe({**ROWS, "loss": {"ctc": 0.5, "ctc_alignment": 2.0}})
     model = network(recipe)
