@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any, overload
 
@@ -66,7 +67,7 @@ from seq2see.training.checkpoints import (
     was_restarted,
 )
 from seq2see.training.comparing import compare, crossval
-from seq2see.training.dataset import filled, held_table, open_table
+from seq2see.training.dataset import filled, held_table, open_table, wanted_columns
 from seq2see.training.distillation import check_not_teacher, student_recipe
 from seq2see.training.distributed import check_command
 from seq2see.training.fine_tuning import fine_tuning_recipe, is_own_recipe
@@ -95,6 +96,23 @@ class Model:
     @property
     def recipe(self) -> Recipe:
         return self.bundle.recipe
+
+    def __repr__(self) -> str:
+        """Model(transliteration: english -> hindi; 2,233,923 parameters)"""
+        columns = [column for _, column in wanted_columns(self.recipe)]
+        inputs, output = columns[: len(self.recipe.inputs)], columns[len(self.recipe.inputs) :]
+        flow = " -> ".join(part for part in (" + ".join(inputs), *output) if part)
+        count = sum(weight.numel() for bundle in self.bundles for weight in bundle.network.parameters())
+        many = f"{len(self.bundles)} models, " if len(self.bundles) > 1 else ""
+        return f"Model({self.recipe.task}: {flow}; {many}{count:,} parameters)"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what it is, and the five answers to open."""
+        answers = "".join(
+            f"<details><summary>The five answers</summary><pre>{escape(answers_of(bundle).text())}</pre></details>"
+            for bundle in self.bundles
+        )
+        return f"<p><b>{escape(repr(self))}</b><br>{escape(self.recipe.description or '')}</p>{answers}"
 
     @overload
     def predict(self, inputs: list[Any], **options: Any) -> list[Prediction]: ...

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2see.errors import counted
 from seq2see.evaluation.bootstrap import Interval
 from seq2see.evaluation.metrics import lookup
-from seq2see.evaluation.ranking import Contender, table_text
+from seq2see.evaluation.ranking import Contender
+from seq2see.evaluation.tables import Tabular
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(Tabular):
     """A recipe measured on what it was not trained on.
 
     by: the column whose values were left out in turn, empty for folds of rows; pooled: metrics over the rows of all
@@ -100,9 +103,9 @@ class CrossValidation:
             "notes": list(self.notes),
         }
 
-    def text(self) -> str:
-        """A table: a line for each group, then the mean over groups, its interval, and all rows together."""
-        from rich.table import Table  # imported late: JSON needs no tables
+    def tables(self) -> list[Table]:
+        """A line for each group, then the mean over groups, its interval, and all rows together."""
+        from rich.table import Table
 
         table = Table(self.by or "fold", title=self._title)
         for name in ["rows", *self.metrics]:
@@ -119,11 +122,9 @@ class CrossValidation:
         if self.baseline:
             table.add_row("baseline, mean", "", *self._cells(self.baseline))
         table.add_row("dev of the runs, mean", "", *self._cells(self.dev))
-        return "\n".join([table_text(table).rstrip("\n"), *self._remarks, ""])
+        return [table]
 
-    @property
-    def _remarks(self) -> list[str]:
-        """What a reader should know beside the numbers."""
+    def remarks(self) -> list[str]:
         remarks = []
         if self.trained_inputs:
             rows = sum(self.rows(group) for group in self.runs.groups)
@@ -146,9 +147,3 @@ class CrossValidation:
         direction = "higher is better" if lookup(self.metric).higher_is_better else "lower is better"
         left_out = f"each value of '{self.by}' left out in turn" if self.by else "each fold of rows left out in turn"
         return f"{self.task}, {left_out}, {counted(len(self.runs.seeds), 'seed')} each; {self.metric}: {direction}"
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text())}</pre>"

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from seq2see.errors import UserError, counted
 from seq2see.evaluation.bootstrap import Interval, mean_interval
+from seq2see.evaluation.tables import Tabular
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def kendall_tau(weights: Float[np.ndarray, " places"], other: Float[np.ndarray, " places"]) -> float:
@@ -76,7 +79,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Faithfulness:
+class Faithfulness(Tabular):
     """Agreements by input and measure, over so many rows and steps; left_out: rows without any order to compare."""
 
     rows: int
@@ -88,9 +91,8 @@ class Faithfulness:
         agreements = [agreement.to_dict() for agreement in self.agreements]
         return {"rows": self.rows, "steps": self.steps, "left_out": self.left_out, "agreements": agreements}
 
-    def text(self) -> str:
-        """The agreements as a table."""
-        from rich.console import Console  # imported late: JSON needs no tables
+    def tables(self) -> list[Table]:
+        """The agreements."""
         from rich.table import Table
 
         head = f"attention beside what matters: {counted(self.rows, 'row')}, {counted(self.steps, 'output step')}"
@@ -98,11 +100,11 @@ class Faithfulness:
         for row in self.agreements:
             numbers = (row.tau, row.shuffled_tau, row.top, row.shuffled_top)
             table.add_row(row.input, row.measure, *map(_show, numbers))
-        console = Console(file=StringIO(), width=200, color_system=None)
-        with console.capture() as captured:
-            console.print(table)
-        without = f"{counted(self.left_out, 'row')} left out: at none of their steps do two places weigh differently\n"
-        return captured.get() + (without if self.left_out else "")
+        return [table]
+
+    def remarks(self) -> list[str]:
+        without = f"{counted(self.left_out, 'row')} left out: at none of their steps do two places weigh differently"
+        return [without] if self.left_out else []
 
 
 def faithfulness(

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import StringIO
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from seq2see.errors import UserError, counted
 from seq2see.evaluation.bootstrap import Interval
 from seq2see.evaluation.metrics import lookup
+from seq2see.evaluation.tables import Tabular
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,20 +69,6 @@ def _below(t: float, freedom: int) -> float:
     if odd:
         between = (2 / math.pi) * (angle + between)
     return 0.5 + between / 2
-
-
-LINE_WIDTH = 500
-"""Characters of a line: wide enough that no cell of the table is broken."""
-
-
-def table_text(table: Table) -> str:
-    """A table of rich as plain text."""
-    from rich.console import Console  # imported late: JSON needs no tables
-
-    console = Console(file=StringIO(), width=LINE_WIDTH, color_system=None)
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get()
 
 
 @dataclass(frozen=True)
@@ -169,7 +155,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Tabular):
     """All variants in the order they were given.
 
     metric: the one that decides; folder: where results and models are; left_out: variants that failed, and why;
@@ -304,9 +290,9 @@ class Ranking:
         """The metrics of a variant; of groups those that all have."""
         return self._metrics if contender.groups else list(contender.outcomes[0].metrics)
 
-    def text(self) -> str:
-        """The variants as a table, with the verdict below it."""
-        from rich.table import Table  # imported late: JSON needs no tables
+    def tables(self) -> list[Table]:
+        """The variants."""
+        from rich.table import Table
 
         others = [name for name in self._measured(self.best) if name != self.metric]
         table = Table(self.varied, self.metric, "", title=self._title)
@@ -317,7 +303,10 @@ class Ranking:
             more = [lookup(name).show(contender.mean(name)) for name in others]
             times = [f"{1000 * contender.seconds_per_update:,.1f}", f"{contender.seconds:,.1f}"]
             table.add_row(contender.name, self._show(contender), mark, *more, *times, f"{contender.parameters:,}")
-        return f"{table_text(table)}{self.verdict()}\n"
+        return [table]
+
+    def remarks(self) -> list[str]:
+        return [self.verdict()]
 
     def _mark(self, contender: Contender) -> str:
         if contender is self.best or contender in self.tied:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2see.errors import counted
 from seq2see.evaluation.baselines import BASELINES, Baseline, assign, measure_baselines, measure_further
 from seq2see.evaluation.by_length import LengthBin, PositionBin, quality_by_length, recall_by_position
 from seq2see.evaluation.metrics import Rows, lookup, measure
+from seq2see.evaluation.tables import Tabular
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class TrainingOverlap:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Tabular):
     """The metrics of a model and of its baselines.
 
     inputs: how many of the rows' inputs are distinct (rows with equal inputs are references of each other), where there
@@ -106,9 +109,10 @@ class Report:
         distinct = "" if self.inputs in (None, self.rows) else f", {counted(self.inputs or 0, 'distinct input')}"
         return f"{counted(self.rows, 'row')}{distinct}"
 
-    def text(self, *, width: int = 100) -> str:
-        """The report as tables."""
-        from rich.console import Console  # imported late: JSON needs no tables
+    line_width = 100
+
+    def tables(self) -> list[Table]:
+        """The metrics; by input length and by position where these were asked for."""
         from rich.table import Table
 
         names = list(self.metrics)
@@ -131,11 +135,7 @@ class Report:
             for place in self.positions:
                 places.add_row(f"{place.start:.0%} to {place.end:.0%}", f"{place.symbols:,}", f"{place.recall:.4f}")
             tables.append(places)
-        console = Console(file=StringIO(), width=width, color_system=None)
-        with console.capture() as captured:
-            for table in tables:
-                console.print(table)
-        return captured.get()
+        return tables
 
 
 def evaluate(

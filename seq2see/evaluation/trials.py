@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from seq2see.errors import counted
 from seq2see.evaluation.metrics import lookup
-from seq2see.evaluation.ranking import table_text
+from seq2see.evaluation.tables import Tabular
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 State = Literal["complete", "pruned", "invalid", "failed", "repeated"]
 SHOWN = 10
@@ -52,7 +54,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Tuning:
+class Tuning(Tabular):
     """All trials of a search in their order.
 
     metric: the one that decides; space: the values of each key that were searched, as in the
@@ -121,9 +123,9 @@ class Tuning:
         """The trial of the recipe as it was, if it was measured."""
         return next((trial for trial in self.trials if trial.number == self.own and trial.dev), None)
 
-    def text(self) -> str:
-        """The best trials as a table, and below it what came of all of them."""
-        from rich.table import Table  # imported late: JSON needs no tables
+    def tables(self) -> list[Table]:
+        """The best trials."""
+        from rich.table import Table
 
         direction = "higher is better" if lookup(self.metric).higher_is_better else "lower is better"
         keys = list(self.space)
@@ -136,7 +138,7 @@ class Tuning:
             values = [_brief(trial.settings.get(key, "")) for key in keys]
             mark = "best" if trial is self.best else "as given" if trial is self._own else ""
             table.add_row(f"{trial.number} {mark}".strip(), *scores, *values, f"{trial.seconds:,.0f}")
-        return "\n".join([table_text(table).rstrip("\n"), *self._lines(), ""])
+        return [table]
 
     @property
     def _ranked(self) -> list[Trial]:
@@ -144,7 +146,8 @@ class Tuning:
         complete = [trial for trial in self.trials if trial.state == "complete"]
         return sorted(complete, key=lambda trial: (-(trial.value or 0.0), trial.number))
 
-    def _lines(self) -> list[str]:
+    def remarks(self) -> list[str]:
+        """What came of all of them."""
         words = {
             "complete": "trained to the end",
             "pruned": "stopped early",
@@ -164,12 +167,6 @@ class Tuning:
         if self._own is not None and self._own is not self.best:
             lines.append(f"the recipe as given: {self.metric} {_shown(self.metric, self._own.dev)} ({self._own.state})")
         return [*lines, self.warning]
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text())}</pre>"
 
 
 def short_names(keys: Iterable[str]) -> dict[str, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,12 @@ from seq2see.search.models import joint_places
 from seq2see.search.options import Weights
 
 LIKELIEST = 5
+MAX_PLACE = 60
+"""Characters of a place that are printed, which may be a sentence."""
+BAR = 30
+"""Characters of the longest bar."""
+FIRST = 6
+"""Numbers of a vector that are printed."""
 
 
 @dataclass
@@ -91,6 +99,17 @@ class Explanation:
     generating: float | None = None
     start: list[float] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+
+    def text(self) -> str:
+        """The step for a person to read: each number under its equation."""
+        return "\n".join(_lines(self))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the places with their energies and weights, and the likeliest symbols."""
+        return _html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON object, as `explain --json` prints it; without what this model does not have."""
@@ -227,3 +246,144 @@ def _heads(look: Look) -> list[HeadLook]:
 def _numbers(vector: Tensor) -> list[float]:
     numbers: list[float] = vector.double().tolist()
     return numbers
+
+
+# ---------------------------------------------------------------- as text and as HTML
+
+
+def _lines(explanation: Explanation) -> list[str]:
+    """The step for a person to read: each number under its equation."""
+    equations = explanation.equations
+    written = " ".join(explanation.outputs[: explanation.step]) or "nothing"
+    lines = [
+        f"step {explanation.step} of {explanation.steps} (0 to {explanation.steps - 1}); written so far: {written}",
+        "",
+    ]
+    if explanation.start:
+        lines += [f"start    {equations['start']}", f"         {_vector(explanation.start)}"]
+    if explanation.reads is not None:
+        lines += [f"reads    y_{{t-1}} = {explanation.reads}"]
+    by_layer = any(layer.self_attention for layer in explanation.layers) or any(
+        layer.looks for layer in explanation.layers[:-1]
+    )
+    lines += _by_layer(explanation) if by_layer else _at_once(explanation)
+    lines += [f"         {_vector(explanation.state)}", "", f"output   {equations['output']}"]
+    if explanation.generating is not None:
+        lines.append(
+            f"         g = {explanation.generating:.4f} from the vocabulary, {1 - explanation.generating:.4f} copied"
+        )
+    width = max(len(text) for text, _ in explanation.likeliest)
+    for text, probability in explanation.likeliest:
+        mark = "  <- written" if text == explanation.writes else ""
+        lines.append(f"         {text:<{width}}  {probability:.4f}  {_bar(probability)}{mark}".rstrip())
+    if explanation.writes not in [text for text, _ in explanation.likeliest]:
+        lines.append(f"         {explanation.writes:<{width}}  {explanation.probability:.4f}  <- written")
+    return lines
+
+
+def _at_once(explanation: Explanation) -> list[str]:
+    """Of a decoder with one attention: query, looks, and the equation of the state."""
+    equations, lines = explanation.equations, list[str]()
+    if explanation.looks:
+        lines += [
+            f"query    {equations['query']}",
+            *(f"         {_vector(explanation.query)}" for _ in explanation.query[:1]),
+        ]
+    for look in explanation.looks:
+        lines += ["", f"looks at {look.input}", f"         {equations['energies']}", f"         {equations['weights']}"]
+        lines += _place_lines(look)
+        lines += _head_lines(look)
+        lines += [f"context  {equations['context']}", f"         {_vector(look.context)}"] if look.context else []
+    lines += ["", f"state    {equations['state']}"]
+    lines += [f"         {equations['cell']}"] if "cell" in equations else []
+    return lines + [f"         layer {layer.layer}: {_vector(layer.state)}" for layer in explanation.layers[:-1]]
+
+
+def _by_layer(explanation: Explanation) -> list[str]:
+    """Of a decoder whose layers have attention each: the equations first, then the numbers of every layer."""
+    equations, lines = explanation.equations, list[str]()
+    if explanation.looks:
+        lines += [
+            f"query    {equations['query']}",
+            f"looks    {equations['energies']}",
+            f"         {equations['weights']}",
+        ]
+        lines += [f"context  {equations['context']}"]
+    lines += [f"state    {equations['state']}"]
+    for layer in explanation.layers:
+        lines += ["", f"layer {layer.layer}"]
+        if layer.self_attention is not None:
+            lines += ["         self-attention to what was read", *_place_lines(layer.self_attention)]
+            lines += _head_lines(layer.self_attention)
+        for look in layer.looks:
+            lines += [f"looks at {look.input}", *(f"         query: {_vector(layer.query)}" for _ in layer.query[:1])]
+            lines += [*_place_lines(look), *_head_lines(look)]
+            lines += [f"         context: {_vector(look.context)}"] if look.context else []
+        lines += [f"         state after the layer: {_vector(layer.state)}"]
+    return [*lines, "", "state    after the last layer"]
+
+
+def _place_lines(look: Looked) -> list[str]:
+    places = [place if len(place) <= MAX_PLACE else f"{place[: MAX_PLACE - 1]}…" for place in look.places]
+    width = max([5, *map(len, places)])
+    rows = [f"          j  {'place':<{width}}     energy e_j  weight a_j"]
+    for j, (place, energy, weight) in enumerate(zip(places, look.energies, look.weights, strict=True)):
+        rows.append(f"        {j:>3}  {place:<{width}}  {energy:>13.4f}  {weight:>10.4f}  {_bar(weight)}".rstrip())
+    return rows
+
+
+def _head_lines(look: Looked) -> list[str]:
+    """Each head by itself: its query, the energies and weights of the places, and its context."""
+    lines = []
+    for number, head in enumerate(look.heads, start=1):
+        pairs = [f"{e:.3f} {a:.3f}" for e, a in zip(head.energies, head.weights, strict=True)]
+        lines += [f"         head {number}  query: {_vector(head.query)}"]
+        lines += [f"                 energy and weight of each place: {'; '.join(pairs)}"]
+        lines += [f"                 context: {_vector(head.context)}"]
+    return lines
+
+
+def _vector(numbers: list[float]) -> str:
+    norm = sqrt(sum(number * number for number in numbers))
+    first = " ".join(f"{number:.3f}" for number in numbers[:FIRST])
+    more = " ..." if len(numbers) > FIRST else ""
+    return f"{len(numbers)} numbers, norm {norm:.4f}: [{first}{more}]"
+
+
+def _bar(share: float) -> str:
+    return "█" * round(share * BAR)
+
+
+def _html(explanation: Explanation) -> str:
+    equations, parts = explanation.equations, list[str]()
+    written = " ".join(explanation.outputs[: explanation.step]) or "nothing"
+    parts.append(
+        f"<p><b>Step {explanation.step}</b> of {explanation.steps} (0 to {explanation.steps - 1}); written so far: "
+        f'<span dir="auto">{escape(written)}</span></p>'
+    )
+    for look in explanation.looks:
+        formulas = "<br>".join(escape(equations[name]) for name in ("query", "energies", "weights", "context"))
+        rows = zip(look.places, look.energies, look.weights, strict=True)
+        numbers = [(place, f"{energy:.4f}", f"{weight:.4f}", weight) for place, energy, weight in rows]
+        parts.append(f"<p>Looks at <b>{escape(look.input)}</b><br><code>{formulas}</code></p>")
+        parts.append(_html_table(("place", "energy e_j", "weight a_j"), numbers))
+    parts.append(f"<p>Output<br><code>{escape(equations['output'])}</code></p>")
+    likeliest = dict(explanation.likeliest) | {explanation.writes: explanation.probability}
+    cells = [
+        (f"{text} (written)" if text == explanation.writes else text, f"{share:.4f}", share)
+        for text, share in likeliest.items()
+    ]
+    return "\n".join([*parts, _html_table(("symbol", "P"), cells)])
+
+
+def _html_table(head: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
+    """Rows of texts whose last item, from 0 to 1, is drawn as a bar."""
+    cell = "padding: 0.1em 0.7em; border: 0"
+    names = "".join(f'<th style="{cell}; text-align: left">{escape(name)}</th>' for name in head)
+    lines = []
+    for first, *numbers, share in rows:
+        shown = "".join(f'<td style="{cell}; text-align: right">{number}</td>' for number in numbers)
+        bar = f'<div style="height: 0.8em; width: {160 * share:.0f}px; background: #3b6fb6"></div>'
+        name = f'<td style="{cell}; text-align: left" dir="auto">{escape(first)}</td>'
+        lines.append(f"<tr>{name}{shown}<td>{bar}</td></tr>")
+    return f"<table><thead><tr>{names}<th></th></tr></thead><tbody>{''.join(lines)}</tbody></table>"

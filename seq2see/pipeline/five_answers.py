@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from math import prod
 from typing import Any
 
@@ -52,6 +53,13 @@ class Answers:
             "loss": self.loss,
             "notes": self.notes,
         }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        """In a notebook."""
+        return f"<pre>{escape(self.text())}</pre>"
 
     def text(self) -> str:
         """For a person to read."""

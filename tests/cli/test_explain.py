@@ -13,7 +13,6 @@ import torch
 
 import seq2see
 from seq2see.api import Model
-from seq2see.cli.explain import lines
 from seq2see.data.vocabulary import SOS
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.fields import Fields
@@ -162,7 +161,7 @@ def test_every_layer_and_head_of_a_transformer_has_the_numbers_of_its_step() -> 
 
 def test_the_layers_of_a_transformer_for_a_person() -> None:
     model = untrained()
-    shown = lines(model.explain("abcd", target="A B", step=1))
+    shown = model.explain("abcd", target="A B", step=1).text().splitlines()
     assert [line for line in shown if line.startswith("layer ")] == ["layer 1", "layer 2"]
     assert sum("head 2  query: " in line for line in shown) == 4
     assert sum(line.startswith("looks at source") for line in shown) == 2

@@ -1,0 +1,92 @@
+"""What a notebook shows of models and results: HTML that says what the text says, with nothing of the data run."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+import seq2see
+from seq2see.api import Model
+from seq2see.evaluation import Report
+from seq2see.evaluation.tables import Tabular
+
+RECIPE = {
+    "task": "capitals",
+    "inputs": {"source": {"tokens": "character", "column": "<b>word"}},
+    "output": {"tokens": "character", "column": "upper"},
+    "encoder": {"size": 8, "embedding": {"size": 6}},
+    "decoder": {"size": 16, "embedding": {"size": 6}},
+    "attention": {"score": "additive", "size": 6},
+    "training": {"updates": 4},
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    rows = [{"<b>word": a + b, "upper": (a + b).upper()} for a in "abcdef" for b in "xyz<"]
+    return seq2see.train(RECIPE, rows, out=tmp_path_factory.mktemp("runs") / "capitals", listeners=[])
+
+
+def shown(html: str) -> str:
+    """The text of HTML."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def test_a_model_says_what_it_is(model: Model) -> None:
+    count = sum(weight.numel() for weight in model.bundle.network.parameters())
+    assert repr(model) == f"Model(capitals: <b>word -> upper; {count:,} parameters)"
+    html = model._repr_html_()
+    assert "<b>word" not in html  # names of columns are the user's
+    assert repr(model) in shown(html)
+    assert "What is the encoder?" in shown(html)
+    assert str(model.describe()) == model.describe().text()
+    assert shown(model.describe()._repr_html_()) == " ".join(model.describe().text().split())
+    both = Model([model.bundle, model.bundle])
+    assert f"2 models, {2 * count:,} parameters" in repr(both)
+
+
+def test_a_step_has_its_numbers(model: Model) -> None:
+    step = model.explain("a<", step=1)
+    html = shown(step._repr_html_())
+    assert str(step) == step.text()
+    for look in step.looks:
+        for place, energy, weight in zip(look.places, look.energies, look.weights, strict=True):
+            assert f"{place} {energy:.4f} {weight:.4f}" in html
+    for text, probability in step.likeliest:
+        assert re.search(rf"{re.escape(text)}( \(written\))? {probability:.4f}", html)
+
+
+def test_a_report_is_a_table_with_every_number(model: Model) -> None:
+    report = model.evaluate([{"<b>word": "ax", "upper": "AX"}, {"<b>word": "by", "upper": "BY"}])
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", report._repr_html_())
+    assert str(report) == report.text()
+    for name in report.metrics:
+        assert name in cells
+    assert set(re.findall(r"\d+\.\d+", report.text())) <= set(re.findall(r"\d+\.\d+", " ".join(cells)))
+
+
+def test_html_of_tables_is_escaped_and_keeps_sections() -> None:
+    from rich.table import Table
+
+    class Result(Tabular):
+        def tables(self) -> list[Table]:
+            table = Table("name", title="<i>title")
+            table.add_column("number", justify="right")
+            table.add_row("<script>", "1")
+            table.add_section()
+            table.add_row("mean", "2")
+            return [table]
+
+        def remarks(self) -> list[str]:
+            return ["a & b"]
+
+    html = Result()._repr_html_()
+    assert "<script>" not in html
+    assert "<i>" not in html
+    assert html.count("border-bottom-width: 2px") == 2  # both cells of the row before the section
+    assert "a &amp; b" in html
+    assert shown(html) == "<i>title name number <script> 1 mean 2 a & b"
+    assert Result().text().splitlines()[-1] == "a & b"
+    assert issubclass(Report, Tabular)
