@@ -71,7 +71,8 @@ from seq2see.training.dataset import filled, held_table, open_table, wanted_colu
 from seq2see.training.distillation import check_not_teacher, student_recipe
 from seq2see.training.distributed import check_command
 from seq2see.training.fine_tuning import fine_tuning_recipe, is_own_recipe
-from seq2see.training.reports import Listener, Progress, progress_unless
+from seq2see.training.notebook_progress import progress_display
+from seq2see.training.reports import Listener, progress_unless
 from seq2see.training.run import train as run_training
 from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
 from seq2see.training.tuning import tune
@@ -460,7 +461,7 @@ def train(
     checkpoint where torchrun restarts them.
     """
     extra = _changes(overrides, epochs=epochs, updates=updates, minutes=minutes, seed=seed, device=device)
-    with progress_unless(listeners if speaks() else [], Progress) as followers:
+    with progress_unless(listeners if speaks() else [], progress_display) as followers:
         initial = start.bundle if isinstance(start, Model) else Bundle.load(start) if start is not None else None
         source = initial.recipe if recipe is None and initial is not None else recipe
         if source is None and (out is None or not resume):
@@ -548,7 +549,7 @@ def distill(
         raise UserError(f"--real-share {real_share:g}: a share of the rows; allowed: 0 to 1")
     extra = _changes(overrides, epochs=epochs, updates=updates, minutes=minutes, seed=seed, device=device)
     extra.insert(0, f"loss.distillation.teachers={json.dumps(folders)}")
-    with progress_unless(listeners if speaks() else [], Progress) as followers:
+    with progress_unless(listeners if speaks() else [], progress_display) as followers:
         bundles = [Bundle.load(folder) for folder in folders]
         check_ensemble(bundles)
         source = bundles[0].recipe if recipe is None else recipe

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from html import unescape
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +14,8 @@ import seq2see
 from seq2see.api import Model
 from seq2see.evaluation import Report
 from seq2see.evaluation.tables import Tabular
+from seq2see.training.notebook_progress import NotebookProgress, curve, notebook_output, progress_display
+from seq2see.training.reports import Progress
 
 RECIPE = {
     "task": "capitals",
@@ -90,3 +95,45 @@ def test_html_of_tables_is_escaped_and_keeps_sections() -> None:
     assert shown(html) == "<i>title name number <script> 1 mean 2 a & b"
     assert Result().text().splitlines()[-1] == "a & b"
     assert issubclass(Report, Tabular)
+
+
+def test_training_is_drawn_while_it_runs(tmp_path: Path) -> None:
+    drawn: list[str] = []
+    rows = [{"<b>word": a + b, "upper": (a + b).upper()} for a in "abcdef" for b in "xyz<"]
+    progress = NotebookProgress(drawn.append)
+    overrides = ["training.report_every=2", "training.updates=6"]
+    trained = seq2see.train(RECIPE, rows, out=tmp_path / "run", overrides=overrides, listeners=[progress])
+    progress.close()
+    last = drawn[-1]
+    assert len(drawn) >= 4
+    assert last.count("<polyline") == 2
+    lines = [line.split() for line in re.findall(r'<polyline points="([^"]*)"', last)]
+    assert {len(points) for points in lines} == {3}  # of the loss and of the dev metric, one for each report
+    assert "6 updates" in shown(last)
+    assert "<b>word" not in last
+    assert trained.predict("ax").text is not None
+
+
+def test_curves_leave_out_what_is_not_finite() -> None:
+    svg = curve("loss", [1, 2, 3], [float("nan"), 2.0, float("inf")], level=1.0)
+    assert "nan" not in svg
+    assert "inf" not in svg
+    assert svg.count("<circle") == 1
+    assert "stroke-dasharray" in svg
+    assert "<circle" in curve("loss", [5], [0.25])
+
+
+def test_in_a_notebook_the_output_of_the_cell_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs: list[str] = []
+    handle = SimpleNamespace(update=outputs.append)
+    display = SimpleNamespace(HTML=str, display=lambda html, display_id: handle)
+    kernel = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: kernel, display=display))
+    progress = progress_display()
+    progress.on_message("<columns>")
+    assert outputs == ["<div>&lt;columns&gt;</div>"]
+
+
+def test_outside_a_notebook_there_is_no_output_to_draw_in() -> None:
+    assert notebook_output() is None
+    assert isinstance(progress_display(), Progress)

@@ -241,7 +241,7 @@ class Progress:
 
 @contextmanager
 def progress_unless(
-    listeners: Sequence[Listener] | None, display: Callable[[], Progress]
+    listeners: Sequence[Listener] | None, display: Callable[[], Listener]
 ) -> Iterator[Sequence[Listener]]:
     """The listeners that were given, or a progress display that is removed at the end, however a run ends."""
     if listeners is not None:
