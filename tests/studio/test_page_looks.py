@@ -100,5 +100,8 @@ def test_the_page_of_the_api_tells_routes_keys_and_statuses(visit: Visit) -> Non
     assert {"POST /api/predict", "GET /api/models", "GET /health"} <= set(routes)
     first = visit.page.locator("section").nth(routes.index("POST /api/predict"))
     assert first.locator("table").first.locator("td", has_text="integer (1 to 64)").count() == 2
-    assert first.locator("summary").all_inner_texts() == ["As multipart/form-data", "Statuses"]
+    folded = first.locator("summary").all_inner_texts()
+    assert (folded[0], folded[-1]) == ("As multipart/form-data", "Statuses")
+    assert any("speller" in title for title in folded), "there are examples of requests"
+    assert visit.page.locator("header a[href='./']").count() == 2, "there is a way back to the studio"
     assert "undefined" not in visit.page.inner_text("main")
