@@ -156,7 +156,7 @@ class Model:
         rows = self._input_rows(inputs) if many else [self._nonempty_row(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if replace_unknown and not self.recipe.looked_at:
-            warn(["replace_unknown: without attention no place is looked at, so that nothing is put in"])
+            warn(["replace_unknown: needs attention, which finds the word of the input to put in"])
         if isinstance(prefix, str) and not self.recipe.output.one_step:
             warn(unknown_symbols(self.bundle, prefix, rows, what="prefix"))
         search_options = answer_options(
@@ -351,8 +351,8 @@ class Model:
         """Refuse a model whose output has no probability."""
         if self.recipe.output.numeric:
             raise UserError(
-                f"{what}: the model gives {self.recipe.output.noun}, which is near or far and has no probability; "
-                "evaluate measures how near"
+                f"{what}: the model gives {self.recipe.output.noun}, which has no probability; evaluate measures "
+                "its error"
             )
 
     # ------------------------------------------------------------ inputs and tables as rows
@@ -470,7 +470,7 @@ def train(
         if resume:
             if staged:
                 raise UserError(
-                    "unlabelled, confidence, pretrain: a resumed run goes on as it was begun; leave them out"
+                    "unlabelled, confidence, pretrain: a resumed run continues as it was started; omit them"
                 )
             folder = Path(out) if out is not None else default_folder(load_recipe(source or {}))
             return _resume(folder, data, dev, columns, changes=extra, listeners=followers)
@@ -605,7 +605,7 @@ def _resume(
     """Go on with the run in a folder, or with its stages."""
     if unfinished_stages(folder):
         if data is not None or dev is not None or columns is not None:
-            raise UserError("data, dev, columns: a run in stages goes on with its own tables; leave them out")
+            raise UserError("data, dev, columns: a run in stages continues with its own tables; omit them")
         return Model(train_in_stages(read_plan(folder), folder=folder, listeners=listeners, changes=changes))
     stored, sources = resumable(folder)
     new, tables = sources_of(stored, sources.data if data is None else data, dev, columns, folder=folder)

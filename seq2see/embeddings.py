@@ -31,7 +31,7 @@ class PretrainedSettings(Settings):
 
     size: Size = Field(128, description="taken from the file")
     path: str | None = Field(None, description="text file of vectors (word2vec, GloVe or fastText)")
-    tuned: bool = Field(True, description="go on learning; false: frozen")
+    tuned: bool = Field(True, description="train them further; false: frozen")
 
 
 class EmbeddingSettings(Settings):

@@ -107,7 +107,7 @@ def listing(names: Iterable[str], most: int = 20, *, between: str = ", ") -> str
     """
     known = list(names)
     shown = [name if len(name) <= LONGEST_WORD else f"{name[:LONGEST_WORD]}..." for name in known[:most]]
-    return between.join([*shown, *([f"... ({len(known):,} in all)"] if len(known) > most else [])])
+    return between.join([*shown, *([f"... ({len(known):,} in total)"] if len(known) > most else [])])
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:

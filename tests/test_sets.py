@@ -145,7 +145,7 @@ def test_what_knows_an_order_feels_it() -> None:
 @pytest.mark.parametrize("score", ["location", "coverage"])
 def test_scores_that_go_by_order_feel_it_and_are_refused(score: str) -> None:
     attention = {"score": score}
-    with pytest.raises(UserError, match=f"attention.score: {score} goes by where a place lies, and 'items' is read"):
+    with pytest.raises(UserError, match=f"attention.score: {score} depends on .*'items'"):
         recipe_of(ENCODERS["sum"], attention=attention)
     forced = recipe_of(ENCODERS["sum"])
     forced = forced.model_copy(update={"attention": forced.attention.model_copy(update=attention)})

@@ -59,7 +59,9 @@ class AttentionSettings(Settings):
     through: Literal["sentences"] | None = Field(
         None, description="words of a document: the weight of a sentence times that of a word in it; not given: of all"
     )
-    heads: Size = Field(1, description="looks taken side by side, each at projections of its own; 1: none")
+    heads: Size = Field(
+        1, description="number of heads, each with its own projections; 1: a single look without projections"
+    )
     query: Literal["previous", "current"] = Field("previous", description="the state s_{t-1}, or s_t")
     input_feeding: bool = Field(True, description="query current: the context also enters the next step")
 
@@ -129,7 +131,7 @@ def build_attention(
 def _build_two_level(settings: AttentionSettings, *, query: int, view: View) -> TwoLevelAttention:
     """Choice and scope are those of words: sentences are always weighed softly, and all of them."""
     if view.inside is None:
-        raise ValueError("these places lie inside no larger ones")
+        raise ValueError("these places are not part of larger ones")
     sentences = _build_single(settings, query=query, view=view.inside, plain=True)
     return TwoLevelAttention(sentences, _build_single(settings, query=query, view=view))
 
@@ -139,7 +141,7 @@ def _build_single(settings: AttentionSettings, *, query: int, view: View, plain:
     options = settings.score_settings | {"axes": 2 if view.layout == "grid" else 1}
     score = build_score(settings.score, query, view.size, options)
     if view.layout == "set" and score.ordered:
-        raise UserError(f"attention.score: {settings.score} goes by where a place lies, and a set has no order")
+        raise UserError(f"attention.score: {settings.score} depends on the position of a place, and a set has no order")
     return Attention(
         score,
         scope=None if plain else scopes[settings.scope].build(settings, view, query=query),

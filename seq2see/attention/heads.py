@@ -126,12 +126,12 @@ class TwoLevelMultiHead(MultiHead):
     def __init__(self, query: int, view: View, *, heads: int, inner: TwoLevelAttention):
         super().__init__(query, view.size, heads=heads, inner=inner)
         if view.inside is None:
-            raise ValueError("these places lie inside no larger ones")
+            raise ValueError("these places are not part of larger ones")
         self.larger = nn.ModuleDict({"W_q": nn.Linear(query, view.size), "W_k": nn.Linear(view.inside.size, view.size)})
 
     def prepare(self, places: Places) -> Prepared:
         if places.inside is None:
-            raise ValueError("these places lie inside no larger ones")
+            raise ValueError("these places are not part of larger ones")
         states = self._split(self.larger["W_k"](places.inside.states)).flatten(0, 1)
         keys = compute_keys(cast(TwoLevelAttention, self.inner).larger.score, states).unflatten(0, (-1, self.heads))
         sentences = Prepared.of(keys, states.unflatten(0, (-1, self.heads)), places.inside)

@@ -166,9 +166,7 @@ def build_score(name: str, query: int, key: int, settings: Mapping[str, Any] | N
             continue
         variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if parameter.default is parameter.empty and not variadic:
-            raise UserError(
-                f"attention.options.{parameter.name}: has to be given: the score '{name}' has no default for it"
-            )
+            raise UserError(f"attention.options.{parameter.name}: required: the score '{name}' has no default for it")
     return kind(query, key, **options)
 
 

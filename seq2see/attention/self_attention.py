@@ -187,7 +187,7 @@ class IntraAttention(nn.Module):
         super().__init__()
         kind = scores[score]
         if kind.ordered or kind.remembers:
-            raise UserError(f"encoder.self_attention: {score} goes by where places lie, or by earlier looks")
+            raise UserError(f"encoder.self_attention: {score} depends on positions, or on earlier looks")
         self.score = build_score(score, size if kind.uses_query else 0, size, {"size": size})
         self.Q_x = nn.Linear(width, size, bias=False) if kind.uses_query else None
         self.Q_h = nn.Linear(size, size, bias=False) if kind.uses_query else None

@@ -35,7 +35,7 @@ class TwoLevelQuery:
         cls, query: Tensor, prepared: Prepared, *, larger_query: Tensor | None, past: Tensor | None
     ) -> TwoLevelQuery:
         if prepared.larger is None or prepared.places.parent is None:
-            raise ValueError("the prepared places lie inside no larger ones")
+            raise ValueError("the prepared places are not part of larger ones")
         parent = prepared.places.parent[:, None].expand(-1, query.shape[1], -1)
         return cls(query, query if larger_query is None else larger_query, past, prepared.larger, parent)
 
@@ -111,7 +111,7 @@ class TwoLevelAttention(nn.Module):
 
     def prepare(self, places: Places) -> Prepared:
         if places.inside is None:
-            raise ValueError("these places lie inside no larger ones")
+            raise ValueError("these places are not part of larger ones")
         return self.smaller.prepare(places).with_larger(group_by_parent(places, self.larger.prepare(places.inside)))
 
     def begin(self, prepared: Prepared, queries: int) -> Float[Tensor, "batch queries places"] | None:

@@ -120,7 +120,7 @@ def plugin_errors(modules: Sequence[ModuleType]) -> Iterator[None]:
             raise
         if module is None:  # what a part gave may be at fault, or the part's signature
             names = ", ".join(module.__name__ for module in modules)
-            hint = f"a part may give or take something else than it should; set {DEBUG}=1 to see the traceback"
+            hint = f"a part may return or accept something other than it should; set {DEBUG}=1 to see the traceback"
             raise UserError(f"--plugin {names}: failed: {what}; {hint}") from error
         place = f"{Path(str(module.__file__)).name}, line {lines[str(module.__file__)]}"
         raise UserError(f"--plugin {module.__name__}: failed: {what} ({place})") from error
@@ -230,16 +230,16 @@ COMMANDS = {
     "evaluate": "compute metrics of a model on a table, next to trivial baselines",
     "score": "compute log-probability and perplexity of given outputs",
     "look": "draw where a model looks",
-    "explain": "work out one decoding step with real numbers",
+    "explain": "work through one decoding step with real numbers",
     "compare": "train variants of a recipe with the same updates and seeds, and rank them",
-    "crossval": "measure a recipe on speakers, books or writers that it was not trained on",
+    "crossval": "cross-validate a recipe on speakers, books or writers that it was not trained on",
     "tune": "search for the best settings of a recipe within a given time",
-    "distill": "train one model on what an ensemble answers",
+    "distill": "train one model on the predictions of an ensemble",
     "faithful": "test whether attention is faithful: its agreement with occlusion and gradients",
     "encode": "encode inputs as vectors, or find nearest neighbours",
     "sample": "write a small data set to try a recipe on",
     "serve": "serve models with a web page and an HTTP API",
-    "export": "write a model for another engine, which runs it without torch",
+    "export": "export a model to run without torch",
     "figure": "draw length curves, maps of vectors, learning curves and more",
     "render": "render lines of text as images with fonts",
     "demo": "train a small model for two minutes and show what it learned",

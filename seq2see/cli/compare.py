@@ -2,7 +2,7 @@
 
 Every combination of the --vary values is trained. With two or more seeds the table shows the 95 % interval of each mean
 and marks the variants whose interval overlaps that of the best. With --by every variant is measured on values of a
-column that it was not trained on, as crossval does. Finished runs are kept in --out: the same command continues where
+column that it was not trained on, as in crossval. Finished runs are kept in --out: the same command continues where
 it stopped, and more variants or seeds can be added.
 """
 
@@ -59,7 +59,7 @@ def run(args: Arguments) -> None:
 
     table, dev = locate(args.data)
     if dev is not None and (args.by is not None or args.folds is not None):
-        say(f"{dev} is not used: what is left out of {table} is measured")
+        say(f"{dev} is not used: the rows held out from {table} are measured")
         dev = None
     ranking = compare(
         args.recipe,

@@ -1,8 +1,9 @@
 """`seq2see crossval`: Measure a recipe on speakers, books or writers that it was not trained on.
 
-One model is trained for each value of the --by column, without the rows that have it, and measured on these; without
---by on K folds of rows. The table shows every group, the mean with its 95 % interval (Student's t over groups), and the
-metrics over all left-out rows. Finished folds are kept in --out: the same command continues where it stopped.
+For each value of the --by column one model is trained without the rows that have it, and measured on them; without
+--by, K folds of rows take their place. The table shows every group, the mean with its 95 % interval (Student's t over
+groups), and the metrics over all held-out rows. Finished folds are kept in --out: the same command continues where it
+stopped.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def run(args: Arguments) -> None:
 
     table, dev = locate(args.data)
     if dev is not None:
-        say(f"{dev} is not used: what is left out of {table} is measured")
+        say(f"{dev} is not used: the rows held out from {table} are measured")
     result = crossval(
         args.recipe,
         table,

@@ -1,8 +1,8 @@
-"""`seq2see distill`: Train one model, the student, on what an ensemble of models predicts.
+"""`seq2see distill`: Train one model, the student, on the predictions of an ensemble.
 
-At every symbol the student learns the mean probability of its teachers beside the true output: settings
-loss.distillation.weight and loss.distillation.temperature. Rows of --unlabelled get pseudo-labels of the teachers.
-A run that was stopped goes on with `seq2see train DIR --resume`.
+At every symbol the student learns from the mean probabilities of its teachers as well as from the true output (settings
+loss.distillation.weight and loss.distillation.temperature). The teachers label the rows of --unlabelled.
+`seq2see train DIR --resume` continues a run that was stopped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder of the student")
     parser.add_argument("--recipe", metavar="RECIPE", help="recipe of the student (default: that of the first teacher)")
     parser.add_argument(
-        "--unlabelled", metavar="TABLE", help="inputs that get pseudo-labels of the teachers, for training"
+        "--unlabelled", metavar="TABLE", help="further inputs to train on, which the teachers label (pseudo-labels)"
     )
     parser.add_argument(
         "--real-share",

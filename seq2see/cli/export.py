@@ -32,20 +32,20 @@ def arguments(parser: Parser) -> None:
         metavar="ENGINE",
         required=True,
         choices=ENGINES,
-        help="onnx: graphs for seq2see-runtime, which needs numpy and onnxruntime alone; ctranslate2: for CTranslate2, "
-        "Transformers from text to text",
+        help="onnx: graphs for seq2see-runtime, which needs only numpy and onnxruntime; ctranslate2: for CTranslate2 "
+        "(Transformers from text to text only)",
     )
     parser.add_argument("--out", metavar="DIR", required=True, help="new folder for the exported model")
     parser.add_argument(
         "--int8",
         action="store_true",
-        help="weights of matrix products as 8-bit integers: smaller and faster; scores change a little",
+        help="store the weights of matrix products as 8-bit integers: smaller and faster; scores change slightly",
     )
     parser.add_argument(
         "--shortlist",
         metavar="TABLE",
-        help="onnx: the training table, from which it is learned which words of the output go with which words of the "
-        "input; the runtime considers these alone: faster with a large vocabulary, outputs may change a little",
+        help="onnx: training table from which to learn which output words go with which input words; the runtime then "
+        "considers only those: faster with a large vocabulary, but outputs may change slightly",
     )
     add_columns(parser)
 
@@ -55,7 +55,7 @@ def run(args: Arguments) -> None:
         raise UserError("--out is empty; give a folder")
     out = Path(args.out)
     if args.shortlist is not None and args.to != "onnx":
-        raise UserError(f"--shortlist: {args.to} has none; allowed: --to onnx")
+        raise UserError(f"--shortlist works with --to onnx only, got --to {args.to}")
     if args.shortlist is None and args.columns is not None:
         raise UserError("--columns: no table is read; they are those of --shortlist")
     model = load_single_model(args.model, "export")

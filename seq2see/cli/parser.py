@@ -220,20 +220,20 @@ def add_folds(parser: Parser) -> None:
     parser.add_argument(
         "--by",
         metavar="COLUMN",
-        help="column whose values (speakers, books, writers) are left out in turn, each by a model of its own",
+        help="column whose values (speakers, books, writers) are held out in turn, with one model for each",
     )
     parser.add_argument(
         "--folds",
         metavar="K",
         type=integer,
-        help="number of parts that are left out (default with --by: one for each value, at most 10; else 5; up to 100)",
+        help="number of folds, at most 100 (default: with --by one for each value, at most 10; otherwise 5)",
     )
     parser.add_argument(
         "--dev-from",
         metavar="WHAT",
         choices=("group", "rows"),
-        help="with --by, what selects the best weights: another value that is not trained on (group), or rows of the "
-        "values trained on (rows) (default: group from 8 folds on)",
+        help="with --by, the rows that select the best weights: those of another value, which is not trained on either "
+        "(group), or some of the values trained on (rows) (default: group with 8 folds or more)",
     )
 
 
@@ -291,7 +291,7 @@ def add_threads(parser: Parser) -> None:
         "--threads",
         metavar="N",
         type=threads,
-        help="threads of the processor (default: OMP_NUM_THREADS, or as many as there are cores, at most 8)",
+        help="CPU threads (default: OMP_NUM_THREADS, or one per core, at most 8)",
     )
 
 
@@ -307,18 +307,18 @@ def add_language_model(parser: Parser) -> None:
     parser.add_argument(
         "--language-model",
         metavar="PATH",
-        help="language model that ranks outputs beside the model: a folder written by train, or a file in ARPA format "
+        help="language model that helps to rank the outputs: a folder written by train, or a file in ARPA format "
         "(also .gz); none: no language model (default: the recipe's setting)",
     )
     parser.add_argument("--lm-weight", metavar="W", type=number, help="weight of the language model")
     parser.add_argument(
-        "--lm-internal", metavar="U", type=number, help="weight of the internal language model, which is taken off"
+        "--lm-internal", metavar="U", type=number, help="weight of the internal language model, which is subtracted"
     )
     parser.add_argument(
         "--lm-use",
         metavar="HOW",
         choices=("fusion", "rescore"),
-        help="where the language model counts: at every step (fusion), or on the outputs found (rescore)",
+        help="when the language model is used: at every step (fusion), or to rank the outputs found (rescore)",
     )
 
 

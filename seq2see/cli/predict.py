@@ -69,18 +69,18 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--to",
         metavar="TABLE|DIR",
-        help="write the table of --file with predictions added as columns; into a folder (DIR/, or one that exists): "
-        "every table of --file, which may be a folder or a pattern ('in/*.tsv.gz')",
+        help="write the table of --file here, with predictions added as columns; if this is a folder (DIR/, or one "
+        "that exists), every table of --file, which may be a folder or a pattern ('in/*.tsv.gz')",
     )
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="allow --to to replace the table of --file, or in a folder the outputs of another model or other options",
+        help="let --to replace the table of --file, or outputs in DIR of another model or with other options",
     )
     parser.add_argument(
         "--shard",
         metavar="I/N",
-        help="predict the share of process I of N, from 0 (default: RANK and WORLD_SIZE of torchrun, or Slurm's own)",
+        help="predict only the share of process I of N, counted from 0 (default: as set by torchrun or Slurm)",
     )
     add_beam(parser)
     parser.add_argument("--sample", action="store_true", help="sample outputs instead of searching")
@@ -111,14 +111,16 @@ def run(args: Arguments) -> None:
             return
         check_target(Path(args.to), args.file, overwrite=args.overwrite)
         if args.shard is not None:
-            raise UserError(f"--shard {args.shard}: one table is not shared out; give --file several, and --to DIR/")
+            raise UserError(
+                f"--shard {args.shard}: one table cannot be divided; give --file several tables, and --to DIR/"
+            )
     _predict_one(args)
 
 
 def _predict_one(args: Arguments) -> None:
     if processes() > 1:
         raise UserError(
-            f"one input or table is not shared out over {processes()} processes of torchrun; give --file several "
+            f"one input or table cannot be divided among {processes()} processes of torchrun; give --file several "
             "tables and --to DIR/"
         )
     """Predict inputs that are not several tables, and write or print what was asked for."""

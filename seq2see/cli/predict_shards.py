@@ -61,13 +61,13 @@ def process_of(option: str | None, environment: Mapping[str, str]) -> Process:
             return _process(environment[number], environment[count], source)
     for name, other in (VARIABLES[0], VARIABLES[0][::-1]):
         if name in environment:
-            raise UserError(f"{name} is set, {other} is not: torchrun sets both; or give --shard I/N")
+            raise UserError(f"{name} is set but {other} is not: torchrun sets both; or give --shard I/N")
     return Process()
 
 
 def _process(number: str, count: str, source: str) -> Process:
     if not all(text.isascii() and text.isdigit() and len(text) < 10 for text in (number, count)):
-        raise UserError(f"{source}: expected two whole numbers, the process (from 0) and how many there are")
+        raise UserError(f"{source}: expected two whole numbers: the process (from 0) and the number of processes")
     if not 1 <= int(count) <= MOST_PROCESSES:
         raise UserError(f"{source}: {count} processes; allowed: 1 to {MOST_PROCESSES:,}")
     if int(number) >= int(count):
@@ -116,7 +116,9 @@ def shards_for(file: Path, to: Path, tell: Callable[[str], None]) -> list[Path]:
         )
     for shard in shards:
         if shard.suffix == ".zst":
-            raise UserError(f"{shard}: predictions are written as the table is, and .zst is only read; allowed: .gz")
+            raise UserError(
+                f"{shard}: predictions are written in the format of the table, and .zst can only be read; allowed: .gz"
+            )
         if shard.is_dir() or format_of(shard).one_column:
             kind = "a dataset folder" if shard.is_dir() else f"a {shard.suffix} file"
             raise UserError(f"{shard}: {kind} cannot hold predictions as columns; give .tsv, .csv, .jsonl or .parquet")
@@ -169,7 +171,7 @@ def predict_shards(args: Arguments) -> None:
     checksums = model_checksums(args.model)
     model = load_model(args.model, args.on_error)
     if model_checksums(args.model) != checksums:
-        raise UserError(f"{args.model}: the model has changed while it was loaded: wait until its training has ended")
+        raise UserError(f"{args.model}: the model changed while it was being loaded: wait until its training has ended")
     if not model.recipe.inputs:
         raise UserError(f"--file {args.file}: this model is a language model and reads no table")
     options = search_options(args, model)
@@ -186,7 +188,7 @@ def predict_shards(args: Arguments) -> None:
 def _check_arguments(args: Arguments) -> None:
     if args.inputs:
         raise UserError(
-            f"--to {args.to} takes tables alone, got INPUT {listing(args.inputs, 2)}; "
+            f"--to {args.to} takes only tables, got INPUT {listing(args.inputs, 2)}; "
             "quote a pattern, so that the shell does not expand it: --file 'in/*.tsv'"
         )
     for option, given in (("--json", args.json), ("--looks", args.looks is not None)):

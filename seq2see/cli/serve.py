@@ -63,43 +63,43 @@ def arguments(parser: Parser) -> None:
             metavar=limit.unit.upper() or "N",
             type=number if limit.unit else integer,
             default=limit.default / limit.factor if limit.unit else limit.default,
-            help=f"{limit.about} (default: {limit.text})",
+            help=f"limit: {limit.about} (default: {limit.text})",
         )
     parser.add_argument(
         "--workers",
         metavar="N",
         type=integer,
         default=1,
-        help="processes that share the port, the limits and the threads of the processor (default: 1)",
+        help="worker processes, which share the port, the limits and the CPU threads (default: 1)",
     )
     parser.add_argument(
         "--rate",
         metavar="N",
         type=number,
-        help="requests of one client in a second, 0: any number (default: 0 on this machine alone, otherwise 100)",
+        help="requests per second allowed to each client; 0: no limit (default: 0 on 127.0.0.1, otherwise 100)",
     )
     parser.add_argument(
         "--proxy",
         metavar="ADDRESS",
         action="append",
-        help="address or network of a proxy whose X-Forwarded-For is believed; may be repeated (default: none)",
+        help="address or network of a trusted proxy, whose X-Forwarded-For is used; may be repeated (default: none)",
     )
     parser.add_argument(
-        "--log", choices=FORMATS, default="none", help="log of requests on stdout, a line for each (default: none)"
+        "--log", choices=FORMATS, default="none", help="access log on stdout, one line per request (default: none)"
     )
     parser.add_argument(
         "--drain-seconds",
         metavar="S",
         type=number,
         default=DRAIN,
-        help="seconds for requests in progress on SIGTERM (default: 25)",
+        help="seconds to finish requests in progress after SIGTERM (default: 25)",
     )
     parser.add_argument(
         "--watch",
         metavar="S",
         type=number,
         default=WATCH,
-        help="seconds between two looks whether a model's folder has changed, 0: never (default: 5)",
+        help="seconds between checks for changes in a model's folder; 0: never (default: 5)",
     )
     parser.add_argument(
         "--otel",
@@ -216,7 +216,7 @@ def serve_studio(
         url = server_url(listening) + ("?token=..." if token else "")
         serving = Serving(models, limits or Limits(), options, token, local, url, files)
         if options.workers == 1:
-            _serve(serving, None, listening, lambda names: LOG.info("%s: %s   (Ctrl-C ends)", names, url))
+            _serve(serving, None, listening, lambda names: LOG.info("%s: %s   (Ctrl-C to stop)", names, url))
         else:
             _supervise(serving, listening)
 
@@ -315,7 +315,7 @@ def _supervise(serving: Serving, listening: socket.socket) -> None:
             on_exit=mark_process_dead,
         )
         try:
-            supervisor.run(lambda names: LOG.info("%s: %s   (%d workers; Ctrl-C ends)", names, url, workers))
+            supervisor.run(lambda names: LOG.info("%s: %s   (%d workers; Ctrl-C to stop)", names, url, workers))
         finally:
             del os.environ[SHARED_FOLDER]
             os.environ[COUNT] = before
@@ -336,6 +336,6 @@ def _hidden_examples(name: str, folder: Path) -> str:
     """The folder is quoted: a stranger's model may name it, and people paste it."""
     quoted = quote(str(folder)) if str(folder).isprintable() else ascii(str(folder))
     return (
-        f"{name}: its examples lie elsewhere and are not shown unless --files {quoted}; "
+        f"{name}: its examples are in another folder and are shown only with --files {quoted}; "
         "it is the model's folder that names this place: give it only if you trust that folder"
     )

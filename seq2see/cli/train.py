@@ -51,25 +51,25 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--replay",
         action="store_true",
-        help="only recompute the latest update of a run whose gradient was not finite, and say where",
+        help="recompute only the last update of a run whose gradient was not finite, and report where it is not",
     )
     parser.add_argument("--from", dest="start", metavar="MODEL", help="start from the weights of a model (fine-tuning)")
     parser.add_argument(
         "--unlabelled",
         metavar="TABLE",
-        help="self-training: inputs that get pseudo-labels of a first model; limits hold for each stage",
+        help="self-training: inputs that a first model labels (pseudo-labels); limits apply to each stage",
     )
     parser.add_argument(
         "--confidence",
         metavar="C",
         type=number,
-        help="lowest probability of a pseudo-label, for texts the geometric mean over symbols (default: 0.9)",
+        help="minimum probability of a pseudo-label; for texts, the geometric mean over symbols (default: 0.9)",
     )
     parser.add_argument(
         "--pretrain",
         metavar="SHARE",
         type=number,
-        help="share of a run for denoising pre-training of encoder and decoder on the texts (default: 0)",
+        help="share of the run spent on denoising pre-training of encoder and decoder on the texts (default: 0)",
     )
     parser.add_argument(
         "--device", metavar="D", help="device: cpu, cuda, cuda:1, mps ... (default: the recipe's setting)"
@@ -209,7 +209,7 @@ def _replay(folder: Path, *, as_json: bool) -> None:
     for name, count in found.parameters.items():
         print(f"not finite: {count:,} numbers of the gradient of {name}")
     if not found.parameters:
-        print("every number of the gradient is finite this time: was the run of another number of processes?")
+        print("every number of the gradient is finite this time: did the run use another number of processes?")
 
 
 def print_report(folder: Path, *, as_json: bool, plugins: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """`seq2see tune`: Search for the best settings of a recipe within a given time.
 
-Trials are drawn by TPE (Optuna, extra `tune`), and stopped early where they fall behind the median of others at the
-same share of their time. The first one is the recipe as it is. --out gets a report, the best recipe (best.yaml, which
-train takes) and its model. The best dev score of many trials is optimistic: measure the model on other rows.
+Trials are drawn by TPE (Optuna, extra `tune`) and stopped early if they fall behind the median of the others at the
+same share of their time. The first trial is the recipe as it is. A report, the best recipe (best.yaml, for train) and
+its model are written to --out. The best dev score of many trials is optimistic: measure the model on other rows.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def arguments(parser: Parser) -> None:
         "--space",
         metavar="FILE",
         type=Path,
-        help="YAML file of keys with {low, high, log} or {choices: [...]} (default: learning rate, dropout, sizes, "
-        "batch_tokens and label smoothing around those of the recipe)",
+        help="YAML file that maps keys to {low, high, log} or {choices: [...]} (default: learning rate, dropout, "
+        "sizes, batch_tokens and label smoothing, around the values of the recipe)",
     )
     parser.add_argument(
         "--trials",
         metavar="N",
         type=integer,
-        help="at most N trials, which share the time (default: as many as the time allows, each a tenth of it at most)",
+        help="maximum number of trials, which share the time (default: as many as fit, each at most a tenth of it)",
     )
     parser.add_argument("--seed", metavar="N", type=integer, default=1, help="random seed of the search (default: 1)")
     parser.add_argument("--out", metavar="DIR", type=Path, help="folder of the search (default: runs/tune-TASK)")
@@ -81,7 +81,7 @@ def run(args: Arguments) -> None:
 
     table, beside = locate(args.data)
     if beside is not None and args.by is not None:
-        say(f"{beside} is not used: the dev rows are those of the left-out values of '{args.by}'")
+        say(f"{beside} is not used: the dev rows are those of the held-out values of '{args.by}'")
         beside = None
     result = tune(
         args.recipe,

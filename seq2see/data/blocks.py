@@ -334,7 +334,7 @@ class _Process:
         except OSError:
             header = None
         if header is None:
-            raise RuntimeError(f"a process that reads the table ended by itself (exit code {self._popen.wait()})")
+            raise RuntimeError(f"a process that reads the table ended unexpectedly (exit code {self._popen.wait()})")
         return _block(header, self._stdout.read) if header else None
 
     def close(self) -> None:

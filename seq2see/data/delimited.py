@@ -194,7 +194,7 @@ class Delimited(Format):
         if error == TOO_LONG:
             return (
                 f"{self.path}, lines {start} to {latest}: a record of more than {MAX_CELL:,} characters in a field or "
-                f"{MAX_ROW:,} in all; is a quote opened at line {start} and never closed?"
+                f"{MAX_ROW:,} in total; is a quote opened at line {start} and never closed?"
             )
         if "unexpected end" in error:
             return f"{self.path}, line {start}: a quote is opened and never closed"

@@ -91,7 +91,7 @@ def folds_by_group(
     number = _number_of_folds(folds, len(members), default=MOST_FOLDS, what=f"values of column '{column}'")
     dealt = deal({group: len(numbers) for group, numbers in members.items()}, number)
     if dev_from == "group" and number < 3:
-        raise UserError(f"dev from a group of its own takes three folds or more, and there are {number}")
+        raise UserError(f"a separate dev group needs at least three folds, got {number}")
     group_for_dev = dev_from == "group" or (dev_from is None and number >= GROUPS_FOR_DEV)
     order = {group: place for place, group in enumerate(members)}
     dealt = sorted((sorted(part, key=order.__getitem__) for part in dealt), key=lambda part: order[part[0]])

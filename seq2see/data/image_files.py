@@ -70,7 +70,7 @@ class ImageInput(MediaSettings):
     normalise: Literal["none", "line"] = Field(
         "none", description="line: level the baseline, scale letters to one size, ink black on white (lines of text)"
     )
-    largest: Positive = Field(12_000, description=f"maximum side of a file in pixels; {MAX_PIXELS:,} in all")
+    largest: Positive = Field(12_000, description=f"maximum side of a file in pixels; {MAX_PIXELS:,} in total")
     widest: Count = Field(
         0, description="with width 0: maximum width in pixels, wider images are squeezed; 0: no limit"
     )
@@ -332,7 +332,7 @@ def _open(path: str | Path, settings: ImageInput) -> Iterator[Image.Image]:
         except UnidentifiedImageError:
             raise MediaError(f"not an image in a supported format; allowed: {', '.join(FORMATS)}") from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise MediaError(f"too many pixels; allowed: at most {MAX_PIXELS:,} in all") from None
+            raise MediaError(f"too many pixels; allowed: at most {MAX_PIXELS:,} in total") from None
     with picture, decoding():
         _check(picture, settings)
         yield picture
@@ -346,9 +346,9 @@ def _check(picture: Image.Image, settings: ImageInput) -> None:
     if max(width, height) > settings.largest:
         raise MediaError(f"{size}; allowed: at most {settings.largest:,} on a side (`largest`)")
     if width * height > MAX_PIXELS:
-        raise MediaError(f"{size}; allowed: at most {MAX_PIXELS:,} in all")
+        raise MediaError(f"{size}; allowed: at most {MAX_PIXELS:,} in total")
     if width * height * depth > MOST_BYTES:
-        raise MediaError(f"{size} of {depth} bytes each; allowed: at most {MOST_BYTES:,} bytes in all")
+        raise MediaError(f"{size} of {depth} bytes each; allowed: at most {MOST_BYTES:,} bytes in total")
     frames = 1 if picture.format == "MPO" else getattr(picture, "n_frames", 1)
     if frames > 1:
         raise MediaError(f"an animation of {frames} frames, not one picture")
@@ -418,7 +418,7 @@ def _natural_width(height: int, width: int, settings: ImageInput) -> int:
     sized = min(natural, settings.widest) if settings.widest else natural
     if sized * settings.height > MAX_SIZED:
         size = f"{width:,} x {height:,} pixels, {sized:,} x {settings.height:,} at the input height"
-        raise MediaError(f"{size}; allowed: at most {MAX_SIZED:,} in all (set `widest` to squeeze it)")
+        raise MediaError(f"{size}; allowed: at most {MAX_SIZED:,} in total (set `widest` to squeeze it)")
     return sized
 
 

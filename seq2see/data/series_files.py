@@ -149,13 +149,14 @@ class SeriesInput(MediaSettings):
     keep: Literal["last", "first"] = Field("last", description="which steps of a longer series are kept")
     missing: Literal["interpolate", "zero"] = Field(
         "interpolate",
-        description="what stands for missing values (empty, nan, NA, null, ?): a straight line between neighbours, or "
+        description="what replaces missing values (empty, nan, NA, null, ?): a straight line between neighbours, or "
         "0, the mean once normalised",
     )
     indicator: bool = Field(False, description="a second number for each channel says whether its value is missing")
     normalise: Literal["channel", "series", "none"] = Field(
         "channel",
-        description="mean 0 and deviation 1: of each channel in the training rows, in each series by itself, or not",
+        description="normalised to mean 0 and deviation 1: each channel over the training rows, each series by "
+        "itself, or not at all",
     )
     augment: SeriesAugmentSettings = SeriesAugmentSettings()
 
@@ -227,7 +228,7 @@ class SeriesOutput(OutputColumn):
 def _check_names(names: Sequence[str], path: str) -> Iterator[Problem]:
     twice = [name for position, name in enumerate(names) if name in names[:position]]
     if twice:
-        yield Problem(f"{path}.names", f"'{twice[0]}' stands there twice", "channel-names")
+        yield Problem(f"{path}.names", f"'{twice[0]}' is there twice", "channel-names")
 
 
 # ---------------- Series as text
@@ -377,7 +378,7 @@ def _number(value: Any, place: tuple[int, int] | str) -> float:
         number = math.nan
     if math.isnan(number) and not (isinstance(value, float) or str(value).strip().lower() in MISSING):
         allowed = "allowed: numbers, and for missing ones nothing, nan, NA, null or ?"
-        raise UserError(f"{_subject(value, place, ', which')} is no number; {allowed}")
+        raise UserError(f"{_subject(value, place, ', which')} is not a number; {allowed}")
     if abs(number) > LARGEST:
         raise UserError(f"{_subject(value, place)}; allowed: from {-LARGEST:.1e} to {LARGEST:.1e}")
     return number
@@ -618,7 +619,8 @@ def _cell(cell: str, line: int, place: int, columns: Sequence[str], settings: Se
             return math.nan
     column = f"column '{columns[place]}'" if columns else f"column {place + 1}"
     comma = "; decimal commas are not read: 0.33, not 0,33" if _DECIMAL_COMMA.fullmatch(word) else ""
-    raise MediaError(f"line {line:,}, {column} is {shortened(word)}, which is no number{comma or _instead(settings)}")
+    more = comma or _instead(settings)
+    raise MediaError(f"line {line:,}, {column} is {shortened(word)}, which is not a number{more}")
 
 
 def _instead(settings: SeriesInput) -> str:

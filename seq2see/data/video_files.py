@@ -261,7 +261,7 @@ def _check_side(size: Any, settings: VideoInput) -> None:
 def _check_pixels(size: Any, frames: int) -> None:
     if frames * size.width * size.height > MAX_DECODED:
         pixels = f"{frames:,} frames of {size.width:,} x {size.height:,} pixels to decode"
-        raise MediaError(f"{pixels}; allowed: at most {MAX_DECODED:,} pixels in all")
+        raise MediaError(f"{pixels}; allowed: at most {MAX_DECODED:,} pixels in total")
 
 
 def _frame_times(container: Any, stream: Any, settings: VideoInput) -> NDArray[np.float64]:

@@ -199,8 +199,7 @@ class SelfAttentionSettings(Settings):
     feedforward: Size = Field(1024, description="size of the inner layer behind each look")
     positions: Positions = Field(
         "sinusoidal",
-        description="how a symbol knows where it stands; rotary: how far apart two of them are (in streams, where it "
-        "is not given)",
+        description="how positions are encoded; rotary: by the distance between two symbols (the default in streams)",
     )
     longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         512, description="learned positions: symbols of the longest output, with <eos>"

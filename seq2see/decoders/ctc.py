@@ -35,7 +35,7 @@ class CtcHead(nn.Module):
     def __init__(self, view: View, symbols: int):
         super().__init__()
         if view.layout not in WINDOWED:
-            raise UserError(f"loss.ctc: places that lie as {view.layout} are not one after the other; allowed: 0")
+            raise UserError(f"loss.ctc: places laid out as {view.layout} do not follow one another; allowed: 0")
         self.W_z = nn.Linear(view.size, symbols)
 
     def log_probs(self, places: Places) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:

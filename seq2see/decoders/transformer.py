@@ -170,7 +170,7 @@ class TransformerDecoderSettings(SelfAttentionSettings, SymbolSettings, WrittenS
         yield from check_unlimited(self, self.positions, path)
         if recipe.data.stream:
             if self.positions not in ("rotary", "none"):
-                message = f"{self.positions} ones are counted from a beginning, and a stream goes on without end"
+                message = f"{self.positions} ones are counted from a beginning, but a stream has none"
                 yield Problem(f"{path}.positions", f"{message}; allowed: rotary, none", "stream-positions")
         elif self.positions == "learned":
             most = getattr(recipe.output, "max_length", 0)
@@ -401,7 +401,7 @@ class TransformerDecoder(Decoder):
         layers = f", {settings.layers} layers" if settings.layers > 1 else ""
         detail = f", one step that gives {output}" if once else f", {settings.heads} heads"
         every = joined_equation(self.every_names, self.join)
-        note = "each layer looks for itself; the last one's looks are shown first, the others as layer-1, ..."
+        note = "each layer has its own attention; the last one's is shown first, the others as layer-1, ..."
         return DecoderEquations(
             f"transformer of size {settings.size}{layers}{detail}",
             embedding="" if once else self.embedding.equation("y"),

@@ -234,7 +234,7 @@ def check_encoded(name: str, encoder: Encoder, encoded: Any, column: Any) -> Non
         wanted = (len(states), encoder.summary_size)
         raise UserError(f"{title}: the summary is (batch, summary_size) = {wanted}, got {tuple(encoded.summary.shape)}")
     if encoded.places.layout.kind != encoder.layout:
-        raise UserError(f"{title}: its layout is {encoder.layout}, got places that lie as {encoded.places.layout.kind}")
+        raise UserError(f"{title}: its layout is {encoder.layout}, got places laid out as {encoded.places.layout.kind}")
     if tokens is not None and [len(row) for row in tokens] != mask.sum(1).tolist():
         raise UserError(f"{title}: tokens has a text for each real place, got other numbers of texts")
     copyable = getattr(column, "copyable", None)

@@ -47,7 +47,7 @@ class RecurrentEncoderSettings(CellSettings, EncoderSettings):
             return
         reason = f"unknown score '{score}'{nearest(score, allowed)}"
         if score in scores:
-            reason = f"{score} goes by where places lie, and here they are still being written"
+            reason = f"{score} depends on positions, and here the places are still being written"
         message = f"{reason}; allowed: {or_plugin(allowed)}"
         yield Problem(f"{path}.self_attention", message, "self-attention-score")
 

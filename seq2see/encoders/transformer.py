@@ -63,7 +63,8 @@ class TransformerEncoderSettings(EncoderSettings):
     dropout: FittedDropout = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
     positions: Positions = Field(
         "sinusoidal",
-        description="how a place knows where it stands; rotary: how far it is from others; none: it is read as a set",
+        description="how positions are encoded; rotary: by the distance between places; none: the input is read as a "
+        "set",
     )
     longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         512, description="learned positions: the longest input, in places; of pictures the longest side"
@@ -141,7 +142,7 @@ class TransformerEncoderSettings(EncoderSettings):
 
     def _check_patch(self, name: str, image: ImageInput, path: str) -> Iterator[Problem]:
         if self.positions not in GRID_POSITIONS:
-            line = f"{self.positions} goes by distances in a line, and the patches of '{name}' lie in rows and columns"
+            line = f"{self.positions} goes by distances in a line, but the patches of '{name}' are in rows and columns"
             yield Problem(f"{path}.positions", f"{line}; allowed: {', '.join(GRID_POSITIONS)}", "patches")
         down, across = self.pixels or (1, 1)
         wide = image.width or across + 1

@@ -52,8 +52,8 @@ class TransformerLevelSettings(Settings):
     feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
     positions: Positions = Field(
         "sinusoidal",
-        description="transformer: how a place knows where it stands: a frame in time, words in a sentence, sentences "
-        "in all",
+        description="transformer: how positions are encoded: of frames in time, of words in a sentence, of sentences "
+        "in the document",
     )
     longest: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         512, description="transformer, learned positions: places of the longest input (frames, words, sentences)"

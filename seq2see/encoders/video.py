@@ -142,7 +142,7 @@ class VideoEncoderSettings(BackboneSettings, EncoderSettings):
     )
     over_time: Literal["recurrent", "transformer", "none"] = Field(
         "recurrent",
-        description="what reads the frames: recurrent layers, layers of self-attention, or nothing: each for itself",
+        description="what reads the frames: recurrent layers, layers of self-attention, or none: each frame by itself",
     )
     size: Size = Field(256, description="size of a state (of each direction, where there are two)")
     dropout: Share = Field(
@@ -449,7 +449,7 @@ class VideoEncoder(Encoder):
     def _headline(self) -> str:
         settings = self.settings
         features = [*["what is in it"] * settings.appearance, *["what moves"] * bool(settings.motion)]
-        over = "every frame for itself"
+        over = "each frame by itself"
         if isinstance(settings, TransformerLevelSettings):
             layers = _count_layers(settings)
             over = f"a transformer of size {settings.size} over time, {layers} of {settings.heads} heads"

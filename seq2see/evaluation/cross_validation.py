@@ -145,5 +145,5 @@ class CrossValidation(Tabular):
     @property
     def _title(self) -> str:
         direction = "higher is better" if lookup(self.metric).higher_is_better else "lower is better"
-        left_out = f"each value of '{self.by}' left out in turn" if self.by else "each fold of rows left out in turn"
+        left_out = f"each value of '{self.by}' held out in turn" if self.by else "each fold of rows held out in turn"
         return f"{self.task}, {left_out}, {counted(len(self.runs.seeds), 'seed')} each; {self.metric}: {direction}"

@@ -95,7 +95,9 @@ class Faithfulness(Tabular):
         """The agreements."""
         from rich.table import Table
 
-        head = f"attention beside what matters: {counted(self.rows, 'row')}, {counted(self.steps, 'output step')}"
+        head = (
+            f"attention compared with what matters: {counted(self.rows, 'row')}, {counted(self.steps, 'output step')}"
+        )
         table = Table("input", "measure", "tau", "shuffled", "same top place", "shuffled", title=head)
         for row in self.agreements:
             numbers = (row.tau, row.shuffled_tau, row.top, row.shuffled_top)

@@ -109,9 +109,9 @@ def _only(key: str, value: Any, allowed: Any) -> Iterator[str]:
 
 def _notes(recipe: Recipe) -> Iterator[str]:
     if recipe.search.language_model not in (None, "none"):
-        yield f"search.language_model: {recipe.search.language_model} is left out: CTranslate2 searches without one"
+        yield f"search.language_model: {recipe.search.language_model} is ignored: CTranslate2 searches without one"
     if recipe.search.consensus:
-        yield f"search.consensus: {recipe.search.consensus:g} is left out: CTranslate2 ranks outputs by score alone"
+        yield f"search.consensus: {recipe.search.consensus:g} is ignored: CTranslate2 ranks outputs by score alone"
 
 
 # ---------------------------------------------------------------- What stands beside the weights

@@ -74,7 +74,7 @@ def export(
         notes = [f"the graphs give the model's numbers to {difference:.0e}"]
         if bundle.recipe.search.language_model not in (None, NONE):
             path = bundle.recipe.search.language_model
-            notes.append(f"search.language_model: {path} is left out: the runtime reads no language models")
+            notes.append(f"search.language_model: {path} is ignored: the runtime does not use language models")
         if int8:
             for graph in graphs:
                 _quantise(graph)

@@ -146,7 +146,7 @@ class LabelField(Output):
     def encode(self, value: str) -> int:
         name = _name(value)
         if name not in self.vocabulary:
-            more = f", ... ({len(self.labels):,} in all)" if len(self.labels) > _SHOWN else ""
+            more = f", ... ({len(self.labels):,} in total)" if len(self.labels) > _SHOWN else ""
             known = ", ".join(self.labels[:_SHOWN]) + more
             raise UserError(f"unknown label '{name}'{nearest(name, self.labels)}; known: {known}")
         return self.vocabulary.ids[name]

@@ -267,7 +267,7 @@ class SeriesField(SeriesColumn, Modality):
         where = f"{'paths in ' if settings.file else ''}column '{settings.column or name}'"
         notes = [f"{settings.pooling} of {settings.stride} steps"] if settings.stride > 1 else []
         notes += {"none": []}.get(settings.normalise, [f"each {settings.normalise} normalised"])
-        notes += ["what is missing told apart"] if settings.indicator else []
+        notes += ["missing values marked"] if settings.indicator else []
         return f"{self.role(name)}: a series{many}, {', '.join([where, *notes])}"
 
     # --- Reading

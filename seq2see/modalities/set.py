@@ -24,14 +24,14 @@ class SetInput(TextSettings, InputColumn):
 
     in_a_row: ClassVar[bool] = True
     unordered: ClassVar[bool] = True
-    kind: Literal["set"] = Setting("set", description="what the column holds; a list of elements may stand there")
+    kind: Literal["set"] = Setting("set", description="what the column holds; it may also be a list of elements")
     tokens: Literal["symbol", "word", "character"] = Setting(
-        "symbol", description="what one element is; symbol: what stands between spaces"
+        "symbol", description="what one element is; symbol: what is between spaces"
     )
     separator: Annotated[str, Setting(min_length=1)] | None = Setting(
         None,
-        description="what stands between elements, each of which is one symbol then, with the spaces in it: newline, "
-        "tab, or a mark such as ; (not given: tokens tells them apart)",
+        description="separator of elements, each of which is then one symbol, spaces included: newline, tab, or a "
+        "mark such as ; (not given: split by `tokens`)",
     )
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:

@@ -29,7 +29,7 @@ class TextsInput(TextInputColumn):
     """One input that holds several texts: the sentences of a document, the utterances of a dialogue so far."""
 
     copied_part: ClassVar[str] = "words"
-    kind: Literal["texts"] = Setting("texts", description="what the column holds; a list of texts may stand there")
+    kind: Literal["texts"] = Setting("texts", description="what the column holds; it may also be a list of texts")
     sentences: Annotated[str, Setting(min_length=1)] = Setting(
         "rule",
         description="where they end: rule (full stops and their like), newline, tab, or a mark such as |||",

@@ -43,7 +43,7 @@ class NoiseSettings(Settings):
         if self.kind == "none":
             yield from no_effect(self, path, ["amount"], "noise.kind is none")
         elif not self.amount:
-            yield Problem(f"{path}.amount", f"0 is no noise; allowed: above 0, or {path}.kind none", "noise")
+            yield Problem(f"{path}.amount", f"0 means no noise; allowed: above 0, or {path}.kind none", "noise")
         elif self.kind == "masking" and self.amount >= 1:
             message = f"masking {self.amount:g} leaves nothing to read; allowed: above 0, below 1"
             yield Problem(f"{path}.amount", message, "noise")
@@ -111,7 +111,7 @@ def _number(word: str, place: int) -> float:
     try:
         number = float(word)
     except ValueError:
-        raise UserError(f"number {place} is '{word}', which is no number") from None
+        raise UserError(f"number {place} is '{word}', which is not a number") from None
     if not math.isfinite(number) or abs(number) > LARGEST:
         raise UserError(f"number {place} is {word}; allowed: from {-LARGEST:.1e} to {LARGEST:.1e}")
     return number

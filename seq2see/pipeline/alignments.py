@@ -84,7 +84,7 @@ def parse_links(text: str, *, places: int, symbols: int) -> Links:
         match = _LINK.fullmatch(part)
         if match is None:
             raise UserError(
-                f"'{part}' is no link; allowed: pairs like 0-0 or, if merely possible, 0?0, with spaces between"
+                f"'{part}' is not a link; allowed: pairs like 0-0 or, if merely possible, 0?0, with spaces between"
             )
         link = int(match[1]), int(match[3])
         for position, count, whose in ((link[0], places, "input"), (link[1], symbols, "output")):

@@ -167,7 +167,7 @@ def folders_of(model: str | Path) -> list[str]:
     """
     parts = [str(model)] if Path(model).is_dir() else str(model).split("+")
     if not all(part.strip() for part in parts):
-        raise UserError(f"{model}: a folder is missing beside +; the models of an ensemble are given as FOLDER+FOLDER")
+        raise UserError(f"{model}: a folder is missing next to +; the models of an ensemble are given as FOLDER+FOLDER")
     return parts
 
 

@@ -217,9 +217,9 @@ class Stream:
 def reverse_videos(recipe: Recipe, rows: Sequence[Row]) -> list[Row]:
     """The same rows with every video read from its end, which shows whether a model uses the order of frames."""
     if recipe.generated_labels:
-        raise UserError("--reverse: no meaning here: the model tells directions, and is measured both ways as it is")
+        raise UserError("--reverse has no effect here: the model tells directions, and is measured both ways anyway")
     if not recipe.videos:
-        raise UserError("--reverse: no meaning here: the model reads no videos, which alone can be read backwards")
+        raise UserError("--reverse has no effect here: the model reads no videos, and nothing else can be reversed")
     return [_reversed(recipe, row) for row in rows]
 
 

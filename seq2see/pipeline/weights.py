@@ -245,7 +245,7 @@ def _check_shapes(expected: Mapping[str, Shape], stored: Mapping[str, Shape], *,
     }
     problems = [f"{what}: {_list_names(names)}" for what, names in differences.items() if names]
     if problems:
-        raise UserError(f"{path}: these weights do not belong to the recipe beside them; {'; '.join(problems)}")
+        raise UserError(f"{path}: these weights do not belong to the recipe next to them; {'; '.join(problems)}")
     unlike = [name for name in expected if expected[name] != stored[name]]
     if unlike:
         each = "; ".join(
@@ -253,7 +253,7 @@ def _check_shapes(expected: Mapping[str, Shape], stored: Mapping[str, Shape], *,
         )
         more = f"; and {len(unlike) - MAX_NAMED:,} more" if len(unlike) > MAX_NAMED else ""
         raise UserError(
-            f"{path}: {each}{more}, as recipe.yaml and the files beside it ask for: a size in the recipe, "
+            f"{path}: {each}{more}, as recipe.yaml and the files next to it require: a size in the recipe, "
             "the numbers of a column or a vocabulary does not fit the weights"
         )
 

@@ -273,7 +273,7 @@ class _Loader(yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
             node = super().compose_node(parent, index)
             if id(node) not in self._measured:
-                raise _refused(f"*{event.anchor} stands inside what it stands for", event.start_mark)
+                raise _refused(f"*{event.anchor} is used inside its own definition", event.start_mark)
             nodes, levels = self._measured[id(node)]
             self._count(nodes, levels, event.start_mark)
             return node

@@ -113,7 +113,7 @@ def check_shares(recipe: Recipe) -> Iterator[Problem]:
         other = recipe.texts.get(shared)
         if other is None or shared == name or other.share:
             allowed = ", ".join(one for one in recipe.texts if one != name and not recipe.texts[one].share)
-            message = f"'{shared}' is no other input with a vocabulary of its own; allowed: {allowed or 'none'}"
+            message = f"'{shared}' is not another input with a vocabulary of its own; allowed: {allowed or 'none'}"
             yield Problem(path, message)
         elif settings.tokens != other.tokens:
             message = f"tokens are {settings.tokens} here and {other.tokens} in {shared}: must be the same"
@@ -225,7 +225,7 @@ def check_stream(recipe: Recipe) -> Iterator[Problem]:
     yield from no_effect(training, "training", ["dev_rows"], "a stream is measured as one text, not by rows")
     lanes = "a stream is read in training.lanes of training.bptt"
     yield from no_effect(training, "training", ["batch_tokens", "batch_rows"], lanes)
-    forced = "a stream is read as it stands (teacher forced)"
+    forced = "a stream is read as it is (teacher forced)"
     yield from no_effect(training, "training", ["scheduled_sampling"], forced)
     yield from no_effect(recipe.output, "output", ["max_length"], "a stream is one text, however long")
     yield from no_effect(recipe.data, "data", ["dev_most"], "the end of a stream is set aside, not rows")
@@ -280,7 +280,7 @@ def check_unused_encoder(recipe: Recipe) -> Iterator[Problem]:
     settings, own = recipe.encoder, recipe.encoders
     if "encoder" in own:
         return
-    reason = f"every input has an encoder of its own ({', '.join(own)})" if own else "there are no inputs"
+    reason = f"every input has its own encoder ({', '.join(own)})" if own else "there are no inputs"
     alike = [other for other in own.values() if other.kind == settings.kind]
     if not alike and settings.kind != EncoderSettings().kind:
         yield Problem("encoder", f"{reason}, so that nothing is read by a {settings.kind} one")
@@ -471,4 +471,4 @@ def check_layers(recipe: Recipe) -> Iterator[Problem]:
     if total > MOST_LAYERS:
         largest = max(counts, key=lambda path: counts[path])
         here = f"{counts[largest]:,} of them here"
-        yield Problem(largest, f"{total:,} layers in all networks together, {here}; at most {MOST_LAYERS:,} in all")
+        yield Problem(largest, f"{total:,} layers in all networks together, {here}; at most {MOST_LAYERS:,} in total")

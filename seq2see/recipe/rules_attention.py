@@ -79,7 +79,7 @@ def check_scope(recipe: Recipe) -> Iterator[Problem]:
         elif layout == "set":
             message = f"{scope} is a window of neighbours, and '{name}' is read as a set, which has none"
         else:
-            message = f"{window}, and the places of '{name}' lie as {layout}"
+            message = f"{window}, but the places of '{name}' are laid out as {layout}"
         yield Problem("attention.scope", f"{message}; allowed: {allowed}")
 
 
@@ -92,7 +92,7 @@ def check_sets(recipe: Recipe) -> Iterator[Problem]:
             free = [score for score in scores if not scores[score].ordered]
             narrow = isinstance(attention, CoverageSettings) and not recipe.output.one_step
             allowed = f"{', '.join([*free, 'none'])}{', or attention.kernel 1' if narrow else ''}"
-            message = f"{attention.score} goes by where a place lies, and '{name}' is read as a set, which has no order"
+            message = f"{attention.score} depends on the position of a place, but '{name}' is a set, which has no order"
             yield Problem("attention.score", f"{message}; allowed: {allowed}")
 
 
@@ -219,7 +219,7 @@ def check_look_losses(recipe: Recipe) -> Iterator[Problem]:
 def check_consistency(recipe: Recipe) -> Iterator[Problem]:
     """Reading a row twice tells nothing where both readings are the same."""
     if recipe.data.stream:
-        yield from no_effect(recipe.loss, "loss", ["consistency"], "a stream is read once, as it stands")
+        yield from no_effect(recipe.loss, "loss", ["consistency"], "a stream is read once, as it is")
         return
     readers, decoder = [recipe.encoder_of(name) for name in recipe.inputs], recipe.decoder
     parts: list[Settings | None] = [decoder, *readers, *(one.symbols for one in readers)]
@@ -321,7 +321,7 @@ def check_alignment(recipe: Recipe) -> Iterator[Problem]:
     elif read is None and alignment.optional:
         return
     elif read is None:
-        message = f"links count the words of a text, and '{first}', the first input looked at, is none"
+        message = f"links count the words of a text, and '{first}', the first input looked at, is not a text"
         yield Problem(path, f"{message}; times belong to a sound or a video")
     elif "bpe" in (read.tokens, output.tokens):
         message = "links count words, and tokens are bpe: pieces of words; allowed: word, symbol, character"
@@ -367,7 +367,9 @@ def check_ctc(recipe: Recipe) -> Iterator[Problem]:
     if recipe.search.ctc and recipe.copied_from is not None:
         yield Problem("search.ctc", "words that are copied cannot be read along the places; allowed: 0")
     elif layout not in (*WINDOWED, None):  # None: only the built encoder knows
-        yield Problem("loss.ctc", f"the places of '{name}' lie as {layout}, not one after the other; allowed: 0")
+        yield Problem(
+            "loss.ctc", f"the places of '{name}' are laid out as {layout}, and do not follow one another; allowed: 0"
+        )
 
 
 @rule("ctc-settings", stage="no-effect")

@@ -89,8 +89,8 @@ class LossSettings(Settings):
     )
     ctc: Amount = Field(
         0.0,
-        description="weight of -log of the chance that the output is read off the encoder's places one after the other "
-        "(CTC, blanks between; columns of a grid), by a layer of its own",
+        description="weight of the CTC loss: -log of the probability that the encoder's places, one after the other "
+        "(columns of a grid), spell the output, with blanks between; read by a layer of its own",
     )
     ctc_first: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
@@ -160,8 +160,8 @@ class TrainingSettings(Settings):
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
     report_every: Annotated[Count, Fitted("reports")] = Field(
         0,
-        description="updates between reports; 0: once per epoch, or after several where a report would take more than "
-        "a twentieth of the time (by its rows beside those of train), and at the latest after 2,000 updates",
+        description="updates between reports; 0: once per epoch, or once in several where a report would take more "
+        "than a twentieth of the time (judged by the numbers of rows), and at least every 2,000 updates",
     )
     checkpoint_every: Positive = Field(1000, description="updates between checkpoints")
     checkpoint_seconds: Annotated[float, Field(ge=0)] = Field(
@@ -226,16 +226,16 @@ class SearchSettings(Settings):
     )
     language_model: str | None = Field(
         None,
-        description="folder of a trained language model, or file of n-grams in ARPA format (also .gz), that ranks "
-        "outputs beside the model; not given, or none: no language model",
+        description="folder of a trained language model, or file of n-grams in ARPA format (also .gz), that helps "
+        "to rank outputs; not given, or none: no language model",
     )
     language_model_weight: Annotated[float, Field(gt=0, le=10)] = Field(
         0.3, description="w in log P(y | x) + w log P_LM(y) - u log P_ILM(y)"
     )
     language_model_internal: Annotated[float, Field(ge=0, le=10)] = Field(
         0.0,
-        description="u, the weight of the decoder's internal language model, which is taken off: the same decoder over "
-        "a memory of zeros; 0: it stays",
+        description="u, the weight of the decoder's internal language model, which is subtracted: the same decoder "
+        "over a memory of zeros; 0: not subtracted",
     )
     language_model_use: Literal["fusion", "rescore"] = Field(
         "fusion",
@@ -249,7 +249,7 @@ class EvaluationSettings(Settings):
 
     metrics: list[str] = Field([], description="by name, the first one leads; not given: what fits the output")
     baseline: Annotated[str, NameOf(BASELINES, ("none",))] | None = Field(
-        None, description="the trivial model printed beside the metrics"
+        None, description="the trivial model printed next to the metrics"
     )
     further_baselines: list[Annotated[str, NameOf(BASELINES)]] = Field(
         [],

@@ -233,7 +233,7 @@ class TextSettings(ColumnSettings):
     """How the text of one column becomes symbols."""
 
     column: str | None = Field(None, description="column of the table; not given: the input's name, or `output`")
-    tokens: Tokens = Field("word", description="what one symbol is; symbol: what stands between spaces")
+    tokens: Tokens = Field("word", description="what one symbol is; symbol: what is between spaces")
     vocabulary: Count = Field(
         0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)"
     )

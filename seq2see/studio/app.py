@@ -6,8 +6,8 @@ import asyncio
 import logging
 import mimetypes
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
-from starlette.types import Receive
+from starlette.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from seq2see import __version__
@@ -25,7 +25,15 @@ from seq2see.errors import UserError
 from seq2see.files import shortened
 from seq2see.studio import schemas
 from seq2see.studio.clients import RateLimit, TokenBuckets, client_of
-from seq2see.studio.http import InvalidRequest, RequestError, add_error_handlers, json_response, media_response
+from seq2see.studio.http import (
+    EVENTS,
+    InvalidRequest,
+    RequestError,
+    add_error_handlers,
+    event_bytes,
+    json_response,
+    media_response,
+)
 from seq2see.studio.inputs import InputReader
 from seq2see.studio.limits import MEGABYTE, SHUTDOWN_GRACE, Limits
 from seq2see.studio.metrics import CONTENT_TYPE, RequestMetrics, ServerMetrics
@@ -80,7 +88,8 @@ def create_app(
         _add_reload_route(app, reloader, limits)
     _add_monitoring_routes(app, repository, metrics, limits)
     for name, (schema, _) in REQUESTS.items():
-        app.post(f"/api/{name}")(_inference_route(name, schema, repository, limits))
+        respond = _stream_events if schema is schemas.StreamRequest else partial(_respond, name)
+        app.post(f"/api/{name}")(_inference_route(name, schema, respond, repository, limits))
     _add_run_routes(app, repository.get_run)
     _add_pages(app, {"/": "index.html", "/docs": "docs.html", "/live": "live.html"})
     inside: Any = AccessControl(RequestLimits(app, limits), token=token, local=local)
@@ -122,7 +131,7 @@ def serve_training_run(folder: Path, port: int) -> Iterator[tuple[str, RunProgre
         try:
             yield server_url(listening), progress
         except BaseException as error:
-            progress.failure = str(error) if isinstance(error, UserError) else "the training was broken off"
+            progress.failure = str(error) if isinstance(error, UserError) else "the training was interrupted"
             raise
         finally:
             progress.close()
@@ -159,13 +168,19 @@ def _create_fastapi(document: Callable[[], dict[str, Any]], **options: Any) -> F
 # ---------------------------------------------------------------- inference
 
 
+Responder = Callable[[Request, InferenceService, Any, ExitStack], Awaitable[Response]]
+"""Makes the response to a body; the stack holds what the service needs, and is closed after the last byte."""
+
+
 def _inference_route(
-    name: str, schema: type[schemas.ModelRequest], repository: ModelRepository, limits: Limits
+    name: str, schema: type[schemas.ModelRequest], respond: Responder, repository: ModelRepository, limits: Limits
 ) -> Callable[[Request], Awaitable[Response]]:
     """The route of one method of `InferenceService`."""
 
     async def answer(request: Request) -> Response:
-        with ScratchFolder() as scratch, repository.lease() as lease:
+        with ExitStack() as held:
+            scratch = held.enter_context(ScratchFolder())
+            lease = held.enter_context(repository.lease())
 
             def input_kinds(model: str | None) -> dict[str, bool]:
                 inputs = lease.get(model).model.recipe.inputs
@@ -178,23 +193,64 @@ def _inference_route(
             reader = InputReader(
                 served.model, scratch, limits, served.examples, hidden=bool(served.outside), media=served.media
             )
-            with closing(reader):
-                method = getattr(InferenceService(served, reader, limits, client_of(request.scope)), name)
-                record = await _while_connected(request, method(body))
-        response = await run_in_threadpool(json_response, record)
-        size, most = len(response.body), limits.response_bytes
-        if size > most:
-            raise UserError(
-                f"the answer has {size / MEGABYTE:,.1f} MB; allowed: at most {most / MEGABYTE:g} MB; "
-                "ask for fewer or shorter inputs, a smaller n_best or max_length, or without looks and maps"
-            )
-        return response
+            held.enter_context(closing(reader))
+            service = InferenceService(served, reader, limits, client_of(request.scope))
+            return await respond(request, service, body, held)
 
     answer.__name__ = name
     return answer
 
 
-async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+async def _respond(name: str, request: Request, service: InferenceService, body: Any, held: ExitStack) -> Response:
+    """The record of that method of the service, as JSON."""
+    record = await _while_connected(request, getattr(service, name)(body))
+    held.close()
+    response = await run_in_threadpool(json_response, record)
+    _check_size(len(response.body), service.limits)
+    return response
+
+
+def _check_size(size: int, limits: Limits) -> None:
+    most = limits.response_bytes
+    if size > most:
+        raise UserError(
+            f"the answer has {size / MEGABYTE:,.1f} MB; allowed: at most {most / MEGABYTE:g} MB; "
+            "ask for fewer or shorter inputs, a smaller n_best or max_length, or without looks and maps"
+        )
+
+
+async def _stream_events(request: Request, service: InferenceService, body: Any, held: ExitStack) -> Response:
+    """The events of a stream. What is wrong before the first of them has a status of its own, like any other error;
+    later it is an event `error`."""
+    events = service.stream(body)
+    first = await _while_connected(request, anext(events))
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield event_bytes(*first)
+        try:
+            async for name, record in events:
+                content = await run_in_threadpool(event_bytes, name, record)
+                _check_size(len(content), service.limits)
+                yield content
+        except (UserError, RequestError) as error:
+            yield event_bytes("error", {"error": str(error)})
+
+    return _EventResponse(lines(), held.pop_all())
+
+
+class _EventResponse(StreamingResponse):
+    """Server-sent events; held: closed after the last of them, or when the client is gone."""
+
+    def __init__(self, lines: AsyncIterator[bytes], held: ExitStack):
+        super().__init__(lines, media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held:
+            await super().__call__(scope, receive, send)
+
+
+async def _while_connected(request: Request, work: Awaitable[Result]) -> Result:
     """The result of `work`, a task that is cancelled as soon as the client hangs up, whatever it waits for."""
     task = asyncio.ensure_future(work)
     disconnected = asyncio.ensure_future(_wait_for_disconnect(request.receive))
@@ -282,7 +338,7 @@ def _add_run_routes(app: FastAPI, get_run: Callable[[str | None], TrainingRun]) 
 
 def _parse_number(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
-        raise InvalidRequest(f"after: '{text[:40]}' is no number; allowed: 0, or what `next` said before")
+        raise InvalidRequest(f"after: '{text[:40]}' is not a number; allowed: 0, or what `next` said before")
     return int(text)
 
 

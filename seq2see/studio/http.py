@@ -19,6 +19,7 @@ from seq2see.errors import UserError
 from seq2see.files import finite, shortened
 
 MEDIA_TYPES = ("image/", "audio/", "video/")
+EVENTS = "text/event-stream"
 MESSAGE_LENGTH = 2000
 """Characters of an error message, which may quote what the client sent."""
 
@@ -46,6 +47,12 @@ def json_response(record: Any, *, status: int = 200, headers: dict[str, str] | N
     body = json.dumps(finite(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     content = body.encode("utf-8", "replace")
     return Response(content, status_code=status, headers=headers, media_type="application/json")
+
+
+def event_bytes(name: str, record: Any) -> bytes:
+    """A server-sent event."""
+    content = json.dumps(finite(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return f"event: {name}\ndata: {content}\n\n".encode("utf-8", "replace")
 
 
 def error_response(status: int, message: str, *, headers: dict[str, str] | None = None) -> Response:

@@ -50,32 +50,33 @@ def _limit(default: float, about: str, *, option: str | None = None, unit: str =
 
 @dataclass(frozen=True)
 class Limits:
-    """What the server accepts. `about` completes the sentence "at most (default) ...", or says what a size is of."""
+    """What the server accepts. `about` says what is limited, in `serve --help` and in the table of the docs."""
 
-    body_bytes: int = _limit(25 * MEGABYTE, "body of a request", option="--max-upload", unit="MB")
-    text_characters: int = _limit(50_000, "characters of one text")
-    text_symbols: int = _limit(20_000, "symbols of one text, as the model reads it", option="--max-symbols")
-    request_inputs: int = _limit(64, "inputs of one request")
+    body_bytes: int = _limit(25 * MEGABYTE, "size of a request body", option="--max-upload", unit="MB")
+    text_characters: int = _limit(50_000, "characters in one text")
+    text_symbols: int = _limit(20_000, "symbols in one text, as the model reads it", option="--max-symbols")
+    request_inputs: int = _limit(64, "inputs in one request, and of one page of a longer list")
+    list_inputs: int = _limit(10_000, "inputs in a list that is answered page by page (`after`)")
     request_work: int = _limit(
         200_000, "symbols that one request reads and writes, attention included", option="--max-work"
     )
-    queue_size: int = _limit(1024, "inputs that wait for a model", shared=True)
+    queue_size: int = _limit(1024, "inputs waiting for a model", shared=True)
     batch_rows: int = _limit(256, "inputs in one batch")
     batch_symbols: int = _limit(16_000, "symbols in one batch, padding included")
-    timeout: float = _limit(60.0, "time to answer a request, decoding included", option="--timeout", unit="s")
+    timeout: float = _limit(60.0, "time to answer a request, decoding of files included", option="--timeout", unit="s")
     upload_timeout: float = _limit(60.0, "time to receive a body", unit="s")
-    header_timeout: float = _limit(10.0, "time to receive a request's header", option="--header-timeout", unit="s")
+    header_timeout: float = _limit(10.0, "time to receive a request header", option="--header-timeout", unit="s")
     send_timeout: float = _limit(
-        30.0, "time in which a client must read the next 16 KB of its answer", option="--send-timeout", unit="s"
+        30.0, "time for a client to read the next 16 KB of a response", option="--send-timeout", unit="s"
     )
-    response_bytes: int = _limit(100 * MEGABYTE, "one answer (ask without `looks` for less)", unit="MB")
+    response_bytes: int = _limit(100 * MEGABYTE, "size of a response (`looks: false` makes it smaller)", unit="MB")
     unread_bytes: int = _limit(
-        250 * MEGABYTE, "answers that clients have not read yet, all together", unit="MB", shared=True
+        250 * MEGABYTE, "responses that clients have not read yet, in total", unit="MB", shared=True
     )
     connections: int = _limit(512, "open connections", option="--max-connections", shared=True)
     connections_per_address: int = _limit(
         64,
-        "open connections of one address, other than this machine's own",
+        "open connections from one address, other than this machine's own",
         option="--max-connections-each",
         shared=True,
     )
@@ -84,9 +85,9 @@ class Limits:
         1500 * MEGABYTE, "memory of each of these processes", option="--decode-memory", unit="MB"
     )
     decode_timeout: float = _limit(30.0, "time to decode one file", option="--decode-timeout", unit="s")
-    decode_queue: int = _limit(512, "files that wait to be decoded", option="--decode-queue", shared=True)
+    decode_queue: int = _limit(512, "files waiting to be decoded", option="--decode-queue", shared=True)
     decoded_bytes: int = _limit(
-        500 * MEGABYTE, "decoded files that all requests hold together", option="--max-decoded", unit="MB", shared=True
+        500 * MEGABYTE, "decoded files held by all requests together", option="--max-decoded", unit="MB", shared=True
     )
 
     @classmethod

@@ -180,7 +180,7 @@ class AccessControl:
         host = headers.get("host", "")
         name = _split(f"//{host}").hostname
         if host and name is None:
-            return error_response(400, f"Host '{host}' is no address; allowed: NAME or NAME:PORT")
+            return error_response(400, f"Host '{host}' is not an address; allowed: NAME or NAME:PORT")
         if self._local and not is_loopback(name or ""):
             return error_response(403, f"Host '{host}' is not served; allowed: 127.0.0.1, localhost")
         origin = headers.get("origin")

@@ -7,6 +7,7 @@ can say (whether weights fit the places of an input, whether a file is an image)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +16,7 @@ from seq2see import __version__
 from seq2see.settings.base import first_line
 from seq2see.settings.columns import ColumnSettings
 from seq2see.studio import schemas
+from seq2see.studio.http import EVENTS
 from seq2see.studio.inputs import EXAMPLE
 from seq2see.studio.limits import Limits
 from seq2see.studio.middleware import COOKIE
@@ -132,6 +134,7 @@ def _any(*schemas: Schema) -> Schema:
 
 REQUESTS: dict[str, tuple[type[schemas.ModelRequest], str]] = {
     "predict": (schemas.PredictRequest, "Predictions"),
+    "stream": (schemas.StreamRequest, "Event"),
     "oracle": (schemas.OracleRequest, "Comparison"),
     "explain": (schemas.ExplainRequest, "Explanation"),
     "score": (schemas.ScoreRequest, "Scores"),
@@ -142,11 +145,13 @@ REQUESTS: dict[str, tuple[type[schemas.ModelRequest], str]] = {
 def _inference_paths(models: Sequence[ServedModel], limits: Limits) -> Schema:
     paths = {}
     for name, (schema, response) in REQUESTS.items():
-        attending = [served for served in models if served.model.recipe.looked_at]
-        able = attending if schema is schemas.OracleRequest else []
+        able = [served for served in models if _is_able(schema, served)]
         bodies = [_BodySchema(schema, served, limits, alone=len(models) == 1) for served in able or models]
         content = {
-            JSON: {"schema": _any(*(variant for body in bodies for variant in body.json()))},
+            JSON: {
+                "schema": _any(*(variant for body in bodies for variant in body.json())),
+                "examples": {body.name: body.example() for body in bodies},
+            },
             FORM: {
                 "schema": _forms([body.form() for body in bodies]),
                 "encoding": {"oracle": {"contentType": JSON}},
@@ -157,10 +162,27 @@ def _inference_paths(models: Sequence[ServedModel], limits: Limits) -> Schema:
             "summary": first_line(schema),
             "operationId": name,
             "requestBody": {"required": True, "content": content},
-            "responses": {"200": _ok(response)} | _errors(404, 409, 413, 415, 422, 504),
+            "responses": {"200": _events() if schema is schemas.StreamRequest else _ok(response)}
+            | _errors(404, 409, 413, 415, 422, 504),
         }
         paths[f"/api/{name}"] = {"post": operation}
     return paths
+
+
+def _is_able(schema: type[schemas.ModelRequest], served: ServedModel) -> bool:
+    """Whether a model can answer such requests at all."""
+    recipe = served.model.recipe
+    if schema is schemas.OracleRequest:
+        return bool(recipe.looked_at)
+    return schema is not schemas.StreamRequest or not recipe.output.one_step
+
+
+def _events() -> Schema:
+    """A stream: `token` for each symbol, then `done` with the whole prediction, or `error`."""
+    token = {"step": 0, "text": "E", "probability": 0.93}
+    example = f"event: token\ndata: {json.dumps(token)}\n\nevent: done\ndata: {{...}}\n\n"
+    about = "server-sent events: `token` {step, text, probability}, then `done` (as the answer of predict) or `error`"
+    return {"description": about, "content": {EVENTS: {"schema": TEXT, "example": example}}}
 
 
 def _forms(forms: list[Schema]) -> Schema:
@@ -181,6 +203,32 @@ class _BodySchema:
         self._characters = {"type": "string", "maxLength": limits.text_characters}
         self._form_text = self._characters | {"type": ["string", "number", "boolean"]}  # in a form 0 is the text "0"
 
+    @property
+    def name(self) -> str:
+        return self._served.name
+
+    def example(self) -> Schema:
+        """A body that the model answers, with the first of its examples."""
+        inputs, output = self._recipe.inputs, self._recipe.output
+        body: Schema = {} if self._alone else {"model": self.name}
+        if inputs:
+            described = self._served.details["examples"] if self._served.examples else []
+            values = described[0]["inputs"] if described else dict.fromkeys(inputs, "...")
+            body["input"] = {EXAMPLE: 0} if any(settings.file for settings in inputs.values()) else values
+        if self._schema is schemas.OracleRequest:
+            body["oracle"] = {"0": self._looking_first(body.get("input"))}
+        if self._schema is schemas.ScoreRequest:
+            body["output"] = described[0].get("output", "...") if inputs and described else "..."
+        if self._schema is schemas.PredictRequest and not output.one_step:
+            body["beam"] = 5
+        return {"summary": self.name, "value": body}
+
+    def _looking_first(self, value: Any) -> list[float]:
+        """Weights for the places of an input, all on the first; of an image or a sound they are not known here."""
+        if value is None or EXAMPLE in value:
+            return [1.0]
+        return [1.0] + [0.0] * (len(self._served.model.places(value)) - 1)
+
     def json(self) -> list[Schema]:
         """One schema for each way of giving inputs."""
         options, value = self._options(), self._input()
@@ -189,8 +237,14 @@ class _BodySchema:
         most = self._limits.request_inputs
         if self._schema is schemas.PredictRequest:
             several = _list(value, minItems=1, maxItems=most) | self._description("inputs")
-            single["properties"]["inputs"] = NULL
-            return [single, self._object(options | {"inputs": several, "input": NULL}, ["inputs"])]
+            pages = _list(value, minItems=1, maxItems=self._limits.list_inputs) | self._description("inputs")
+            after = {"type": "integer", "minimum": 0, "maximum": schemas.LARGEST} | self._description("after")
+            single["properties"] |= {"inputs": NULL, "after": NULL}
+            return [
+                single,
+                self._object(options | {"inputs": several, "input": NULL, "after": NULL}, ["inputs"]),
+                self._object(options | {"inputs": pages, "input": NULL, "after": after}, ["inputs", "after"]),
+            ]
         if self._schema is schemas.ScoreRequest:
             output = self._characters | self._description("output")
             row = _object({"input": value, "output": output}, [*required, "output"], closed=True)
@@ -203,7 +257,7 @@ class _BodySchema:
     def form(self) -> Schema:
         """Inputs are fields or files under their own names; other keys are as in JSON, but never null."""
         options = {name: _without_null(schema) for name, schema in self._options().items()}
-        options = {name: schema for name, schema in options.items() if schema is not None}
+        options = {name: schema for name, schema in options.items() if schema is not None and name != "after"}
         for name in ("prefix", "target", "said"):
             if name in options:  # a list of symbols is a text that holds JSON
                 text = TEXT | {"pattern": SYMBOLS} if name == "said" else self._form_text
@@ -242,6 +296,8 @@ class _BodySchema:
             return self._oracle()
         if (key in ("prefix", "said") and output.one_step) or (key == "target" and output.numeric):
             return NULL
+        if key in ("beam", "n_best") and self._schema is schemas.StreamRequest:
+            return _any({"type": "integer", "enum": [1]}, NULL)
         if key in ("prefix", "target", "said"):
             symbols = _list(self._characters)
             return _any(*(() if key == "said" else (self._characters,)), symbols, NULL)
@@ -425,7 +481,8 @@ def _errors(*statuses: int) -> Schema:
 
 
 def _ok(name: str, schema: Schema | None = None) -> Schema:
-    return {"description": "the answer", "content": {JSON: {"schema": schema or _reference(name)}}}
+    example = {"example": EXAMPLES[name]} if name in EXAMPLES else {}
+    return {"description": "the answer", "content": {JSON: {"schema": schema or _reference(name)} | example}}
 
 
 def _in_path(name: str, schema: Schema) -> Schema:
@@ -439,19 +496,111 @@ def _in_query(name: str, schema: Schema, description: str) -> Schema:
 # ---------------------------------------------------------------- responses
 
 
+_PREDICTED: Schema = {
+    "input": "a dog",
+    "text": "ein Hund",
+    "log_probability": -0.31,
+    "score": -0.103,
+    "tokens": [
+        {"text": "ein", "probability": 0.93, "runners_up": [{"text": "ein", "probability": 0.93}]},
+        {"text": "Hund", "probability": 0.85, "runners_up": [{"text": "Hund", "probability": 0.85}]},
+        {"text": "<eos>", "probability": 0.93, "runners_up": [{"text": "<eos>", "probability": 0.93}]},
+    ],
+    "alternatives": [{"text": "der Hund", "score": -0.93, "log_probability": -2.8}],
+    "looks": {
+        "inputs": ["a", "dog"],
+        "outputs": ["ein", "Hund", "<eos>"],
+        "weights": [[0.9, 0.1], [0.05, 0.95], [0.4, 0.6]],
+        "layout": {"kind": "tokens", "shape": [2]},
+    },
+}
+_MODEL: Schema = {
+    "name": "translation",
+    "task": "translation",
+    "description": "a sentence in one language -> the same in another",
+    "inputs": [{"name": "source", "kind": "text", "file": False}],
+    "output": {"kind": "text", "tokens": "word"},
+    "attention": {"score": "additive", "over": ["source"], "scope": "global", "choice": "soft", "heads": 1},
+    "search": {"beam": 5, "length_penalty": 1.0},
+    "ensemble": 1,
+    "run": True,
+}
+EXAMPLES: dict[str, Schema] = {
+    "Predictions": {"model": "translation", "predictions": [_PREDICTED], "notices": []},
+    "Comparison": {
+        "model": "translation",
+        "before": _PREDICTED,
+        "after": _PREDICTED | {"text": "ein Haus"},
+        "notices": [],
+    },
+    "Explanation": {
+        "model": "translation",
+        "explanation": {
+            "step": 0,
+            "steps": 3,
+            "outputs": ["ein", "Hund", "<eos>"],
+            "looks": [
+                {
+                    "input": "source",
+                    "places": ["a", "dog"],
+                    "energies": [1.7, -0.5],
+                    "weights": [0.9, 0.1],
+                    "context": [0.2, -0.1],
+                }
+            ],
+            "probability": 0.93,
+            "likeliest": [{"text": "ein", "probability": 0.93}, {"text": "der", "probability": 0.04}],
+            "equations": {"weights": "a_tj = exp(e_tj) / sum_k exp(e_tk)"},
+        },
+        "notices": [],
+    },
+    "Scores": {
+        "model": "translation",
+        "score": {"rows": 1, "tokens": 3, "log_probability": -0.31, "perplexity": 1.11},
+        "each": [
+            {
+                "input": "a dog",
+                "output": "ein Hund",
+                "log_probability": -0.31,
+                "tokens": [{"text": "ein", "log_probability": -0.07}],
+            }
+        ],
+        "notices": [],
+    },
+    "Models": {"models": [_MODEL]},
+    "ModelDetails": _MODEL
+    | {"answers": [], "examples": [{"example": 0, "inputs": {"source": "a dog"}, "output": "ein Hund"}]},
+    "Health": {
+        "status": "ok",
+        "version": __version__,
+        "models": ["translation"],
+        "queues": {"translation": {"waiting": 0, "running": 1}},
+    },
+    "Run": {"name": "translation", "state": "recorded", "ready": True},
+}
+"""Answers of a server with one model, by the names of their schemas."""
+
+
 def _response_schemas() -> Schema:
     """Components. Keys that depend on the model are not required; later versions may add keys."""
     notices = _list(TEXT)
-    likely = _list(_object({"text": TEXT, "probability": NUMBER}))
-    token = _object({"text": TEXT, "probability": NUMBER, "runners_up": likely})
-    alternative = _object({"text": TEXT, "score": NUMBER, "log_probability": NUMBER})
+    count: Schema = {"type": "integer", "minimum": 0}
+    likely = _list(_reference("Likely"))
+    weights = _list(_list(NUMBER))
+    one_map: Schema = {
+        "inputs": _list({}),
+        "weights": weights,
+        "layout": _reference("Layout"),
+        "heads": _list(weights),
+        "chosen": _list({}),
+        "rows": _list(TEXT),
+    }
     looks = _object(
         {
-            "inputs": _list({}),
+            **one_map,
             "outputs": _list(TEXT),
-            "weights": _list(_list(NUMBER)),
-            "layout": {"type": "object"},
-            "maps": {"type": "object"},
+            "maps": {"type": "object", "additionalProperties": _reference("Map")},
+            "beside": {"type": "object", "additionalProperties": TEXT},
             "reason": TEXT,
         },
         ["inputs", "outputs", "weights", "layout"],
@@ -466,14 +615,13 @@ def _response_schemas() -> Schema:
             "log_probability": NUMBER,
             "score": NUMBER,
             "given": TEXT,
-            "tokens": _list(token),
-            "alternatives": _list(alternative),
+            "tokens": _list(_reference("Token")),
+            "alternatives": _list(_reference("Alternative")),
             "looks": _reference("Looks"),
             "shown": {"type": "object"},
         },
         ["input"],
     )
-    scored = _list(_object({"text": TEXT, "log_probability": NUMBER}))
     look = _object(
         {
             "input": TEXT,
@@ -483,16 +631,15 @@ def _response_schemas() -> Schema:
             "context": _list(NUMBER),
         }
     )
-    count: Schema = {"type": "integer", "minimum": 0}
     explanation = _object(
         {
             "step": count,
             "steps": count,
             "outputs": _list(TEXT),
-            "looks": _list(look),
+            "looks": _list(_reference("ExplainedLook")),
             "probability": NUMBER,
             "likeliest": likely,
-            "equations": {"type": "object"},
+            "equations": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
         }
     )
     model = _object(
@@ -500,36 +647,69 @@ def _response_schemas() -> Schema:
             "name": TEXT,
             "task": TEXT,
             "description": TEXT,
-            "inputs": _list(_object({"name": TEXT, "kind": TEXT, "file": {"type": "boolean"}})),
-            "output": _object({"kind": TEXT, "labels": _list(TEXT), "tokens": TEXT}, ["kind"]),
-            "attention": {"type": "object"},
+            "inputs": _list(_reference("ModelInput")),
+            "output": _reference("ModelOutput"),
+            "attention": _reference("ModelAttention"),
             "search": {"type": "object"},
             "ensemble": {"type": "integer", "minimum": 1},
             "run": {"type": "boolean"},
         }
     )
-    details = {**model["properties"], "answers": _list({"type": "object"}), "examples": _list({"type": "object"})}
+    details = {**model["properties"], "answers": _list({"type": "object"}), "examples": _list(_reference("Example"))}
     score = _object({"rows": count, "tokens": count, "log_probability": NUMBER, "perplexity": NUMBER})
     each = _object(
         {
             "input": {"type": ["string", "object", "null"]},
             "output": TEXT,
             "log_probability": NUMBER,
-            "tokens": scored,
+            "tokens": _list(_reference("ScoredToken")),
         }
     )
     predicted = _reference("Prediction")
     return {
         "Error": _object({"error": TEXT}, closed=True),
+        "Likely": _object({"text": TEXT, "probability": NUMBER}),
+        "Token": _object({"text": TEXT, "probability": NUMBER, "runners_up": likely}),
+        "Alternative": _object({"text": TEXT, "score": NUMBER, "log_probability": NUMBER}),
+        "Layout": _object({"kind": TEXT, "shape": _list(count), "direction": TEXT}, []),
+        "Map": _object(one_map, ["inputs", "weights", "layout"]),
         "Looks": looks,
         "Prediction": prediction,
-        "Predictions": _object({"model": TEXT, "predictions": _list(predicted), "notices": notices}),
+        "Predictions": _object(
+            {"model": TEXT, "predictions": _list(predicted), "notices": notices, "next": {"type": ["integer", "null"]}},
+            ["model", "predictions", "notices"],
+        ),
         "Comparison": _object({"model": TEXT, "before": predicted, "after": predicted, "notices": notices}),
-        "Explanation": _object({"model": TEXT, "explanation": explanation, "notices": notices}),
-        "Scores": _object({"model": TEXT, "score": score, "each": _list(each), "notices": notices}),
+        "ExplainedLook": look,
+        "ExplainedStep": explanation,
+        "Explanation": _object({"model": TEXT, "explanation": _reference("ExplainedStep"), "notices": notices}),
+        "ScoredToken": _object({"text": TEXT, "log_probability": NUMBER}),
+        "Score": score,
+        "ScoredRow": each,
+        "Scores": _object(
+            {"model": TEXT, "score": _reference("Score"), "each": _list(_reference("ScoredRow")), "notices": notices}
+        ),
+        "ModelInput": _object({"name": TEXT, "kind": TEXT, "file": {"type": "boolean"}}),
+        "ModelOutput": _object({"kind": TEXT, "labels": _list(TEXT), "tokens": TEXT}, ["kind"]),
+        "ModelAttention": _object(
+            {"score": TEXT, "over": _list(TEXT), "scope": TEXT, "choice": TEXT, "heads": count, "reason": TEXT},
+            ["score", "over"],
+        ),
+        "Example": _object({"example": count, "inputs": {"type": "object"}, "output": {}}, ["example", "inputs"]),
         "Model": model,
         "Models": _object({"models": _list(_reference("Model"))}),
         "ModelDetails": _object(details),
-        "Health": _object({"status": TEXT, "version": TEXT, "models": {}}),
+        "Load": _object({"waiting": count, "running": count, "processes": count}, ["waiting", "running"]),
+        "Health": _object(
+            {
+                "status": TEXT,
+                "version": TEXT,
+                "models": _list(TEXT),
+                "queues": {"type": "object", "additionalProperties": _reference("Load")},
+                "decoding": _reference("Load"),
+                "problems": _list(TEXT),
+            },
+            ["status", "version", "models"],
+        ),
         "Run": _run(),
     }

@@ -20,7 +20,7 @@ MAX_STEPS = 2000
 LISTED = 10
 """Problems that one message lists; it gives the number of the others."""
 LARGEST = (1 << 63) - 1
-INTEGERS = ("beam", "n_best", "top_k", "seed", "min_length", "max_length", "runners_up", "step")
+INTEGERS = ("beam", "n_best", "top_k", "seed", "min_length", "max_length", "runners_up", "step", "after")
 
 INPUT = (
     "one input: a text, or {name: value} where the model reads several; a value is a text, a list of texts or numbers "
@@ -156,9 +156,22 @@ class PredictRequest(SearchRequest):
     """Predict outputs of one or several inputs, with where the model looked."""
 
     inputs: list[Any] | None = Field(None, description="several inputs, in place of `input`")
+    after: int | None = Field(
+        None,
+        ge=0,
+        le=LARGEST,
+        description="answer one page of `inputs`, from this number on (from 0); `next` in the answer is the next page",
+    )
     target: SymbolsField | None = Field(None, description="force this output instead of searching for one")
     looks: bool = Field(True, description="return where the model looked")
     shown: bool = Field(True, description="return inputs as the model reads them: spans of words, pictures, sentences")
+
+
+class StreamRequest(SearchRequest):
+    """Predict one output and send its tokens as they are written (server-sent events); greedy, or sampled."""
+
+    looks: bool = Field(True, description="return where the model looked, at the end")
+    shown: bool = Field(True, description="return the input as the model reads it, at the end")
 
 
 class OracleRequest(SearchRequest):

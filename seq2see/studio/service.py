@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from seq2see.data.columns import OUTPUT
 from seq2see.data.image_files import data_url
+from seq2see.data.vocabulary import EOS, SPECIALS
 from seq2see.errors import UserError, counted
 from seq2see.evaluation import perplexity
-from seq2see.looks import Prediction
+from seq2see.looks import Prediction, Token
 from seq2see.modalities.base import Example
 from seq2see.pipeline.explain import explain
 from seq2see.pipeline.fields import Fields
@@ -34,6 +35,9 @@ SEARCH = (
     *("beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length", "max_length"),
     *("length_penalty", "coverage_penalty", "avoid_unknown", "runners_up"),
 )
+
+FIRST_PIECE = 4
+"""Tokens of the first piece of a stream; each piece after it doubles what is written."""
 
 Record = dict[str, Any]
 Result = TypeVar("Result")
@@ -57,11 +61,12 @@ class InferenceService:
         values = self._input_values(request)
         if request.target is not None:
             _check_target_alone(request)
-            return await self._force(request, request.target, values)
+            return await self._force(request, request.target, values) | self._next_page(request)
         rows, inputs = await self._read(
             values,
             lambda rows: self._queue_inputs(request, rows),
             key="" if request.inputs is None else "inputs",
+            first=request.after or 0,
             shown=request.shown,
         )
         predictions = await self._wait_for(self._submit(inputs))
@@ -71,14 +76,60 @@ class InferenceService:
             return self._describe(rows, predictions, notices, looks=request.looks, shown=request.shown)
 
         large = request.looks or request.shown or any(prediction.image is not None for prediction in predictions)
-        return await self._offload(describe, large=large or is_large(rows))
+        return await self._offload(describe, large=large or is_large(rows)) | self._next_page(request)
+
+    async def stream(self, request: schemas.StreamRequest) -> AsyncIterator[tuple[str, Record]]:
+        """Events of one output: ("token", {step, text, probability}) for each symbol, then ("done", its record).
+
+        The output is written in pieces, each twice as long as the one before and each an input of the queue of its own,
+        which continues what is written: other clients are answered in between, and no piece waits for the whole."""
+        options = self._stream_options(request)
+        (row,), _ = await self._read(
+            [request.input], lambda rows: self._check_search(rows, options), shown=request.shown
+        )
+        written: list[Token] = []
+        given, length, seed = request.prefix, 0, request.seed
+        while True:
+            length = min(max(2 * length, FIRST_PIECE), options.max_length)
+            self._deadline = monotonic() + self.limits.timeout
+            update = {"beam": None if options.sample else 1, "n_best": 1, "max_length": length, "prefix": given}
+            least = min(options.min_length, length)
+            piece = request.model_copy(update=update | {"min_length": least or None, "seed": seed})
+            inputs = await self._offload(partial(self._queue_inputs, piece, [row]))
+            if len(inputs[0].prefix) >= length and length < options.max_length:
+                continue  # what was given is longer than the piece
+            (prediction,) = await self._wait_for(self._submit(inputs))
+            for step, token in enumerate(prediction.tokens[len(written) :], len(written)):
+                yield "token", {"step": step, "text": token.text, "probability": token.probability}
+            written = list(prediction.tokens)
+            if length == options.max_length or len(written) < length or written[-1].text == SPECIALS[EOS]:
+                break
+            given, seed = [token.text for token in written], None if seed is None else seed + 1
+
+        def describe() -> Record:
+            notices = self._notices([row], request.prefix) + unreached_steps(inputs[0].oracle, [prediction])
+            return self._describe([row], [prediction], notices, looks=request.looks, shown=request.shown)
+
+        yield "done", await self._offload(describe)
+
+    def _stream_options(self, request: schemas.StreamRequest) -> SearchOptions:
+        """The options of the whole output; a UserError where it cannot be written from its beginning to its end."""
+        recipe = self.served.model.recipe
+        if recipe.output.one_step:
+            raise UserError(f"stream: the model gives {recipe.output.noun}, which is not written token by token")
+        for name in ("beam", "n_best"):
+            if getattr(request, name) not in (None, 1):
+                raise UserError(f"{name}: {getattr(request, name)}; a stream is greedy or sampled; allowed: 1")
+        overrides = {name: getattr(request, name) for name in SEARCH}
+        options = answer_options(recipe, **overrides)
+        return options if options.sample else answer_options(recipe, **overrides | {"beam": 1, "n_best": 1})
 
     async def oracle(self, request: schemas.OracleRequest) -> Record:
         """Before and after: the symbols before the first edited step stay as they were."""
         if not request.oracle:
             raise InvalidRequest("oracle: missing; give {step: weights}, one weight for each place")
         if request.said is not None and request.prefix is not None:
-            raise UserError("prefix: no meaning with said, which is the whole output that was edited")
+            raise UserError("prefix: cannot be used with said, which is the whole output that was edited")
         unedited = request.model_copy(update={"oracle": None, "prefix": request.said or request.prefix})
         (row,), inputs = await self._read(
             [request.input], lambda rows: self._queue_inputs(unedited, rows), shown=request.shown
@@ -100,7 +151,7 @@ class InferenceService:
         if len(self.served.model.bundles) > 1:
             raise UserError("explain takes one model, and this is an ensemble")
         if request.target is not None and request.beam is not None:
-            raise UserError("beam: no meaning with target: nothing is searched for")
+            raise UserError("beam: cannot be used with target: there is no search")
         bundles = self.served.model.bundles
         (row,), (options, oracle) = await self._read([request.input], lambda rows: self._explain_options(request, rows))
 
@@ -143,11 +194,27 @@ class InferenceService:
 
     def _input_values(self, request: schemas.PredictRequest) -> list[Any]:
         if request.inputs is None:
+            if request.after is not None:
+                raise InvalidRequest("after: needs `inputs`, the list of which it names a page")
             return [request.input]
         if request.input is not None:
             raise InvalidRequest("input and inputs: give one of them")
-        self._check_count("inputs", request.inputs)
-        return request.inputs
+        if request.after is None:
+            self._check_count("inputs", request.inputs, "; `after` answers longer lists page by page")
+            return request.inputs
+        most, count = self.limits.list_inputs, len(request.inputs)
+        if not 1 <= count <= most:
+            raise InvalidRequest(f"inputs: {count:,} given; allowed: 1 to {most:,}")
+        if request.after >= count:
+            raise UserError(f"after: {request.after}, and there are {counted(count, 'input')}, counted from 0")
+        return request.inputs[request.after : request.after + self.limits.request_inputs]
+
+    def _next_page(self, request: schemas.PredictRequest) -> Record:
+        """Where the next page of a list begins; null: there is none."""
+        if request.inputs is None or request.after is None:
+            return {}
+        after = request.after + self.limits.request_inputs
+        return {"next": after if after < len(request.inputs) else None}
 
     def _score_rows(self, request: schemas.ScoreRequest) -> list[schemas.ScoreRow]:
         if request.rows is None:
@@ -159,22 +226,28 @@ class InferenceService:
         self._check_count("rows", request.rows)
         return request.rows
 
-    def _check_count(self, key: str, values: Sequence[Any]) -> None:
+    def _check_count(self, key: str, values: Sequence[Any], more: str = "") -> None:
         most = self.limits.request_inputs
         if not 1 <= len(values) <= most:
-            raise InvalidRequest(f"{key}: {len(values):,} given; allowed: 1 to {most}")
+            raise InvalidRequest(f"{key}: {len(values):,} given; allowed: 1 to {most}{more}")
 
     def _check_symbolic(self, key: str) -> None:
         """Refuse what needs probabilities of symbols where the model's output is numbers."""
         output = self.served.model.recipe.output
         if output.numeric:
-            raise UserError(f"{key}: the model gives {output.noun}, which is near or far and has no probability")
+            raise UserError(f"{key}: the model gives {output.noun}, which has no probability")
 
     async def _read(
-        self, values: Sequence[Any], prepare: Callable[[list[Row]], Result], *, key: str = "", shown: bool = False
+        self,
+        values: Sequence[Any],
+        prepare: Callable[[list[Row]], Result],
+        *,
+        key: str = "",
+        first: int = 0,
+        shown: bool = False,
     ) -> tuple[list[Row], Result]:
         """(the rows of these inputs, what `prepare` makes of them); files are decoded in between. key: of the list that
-        they are, by which messages name one of them: inputs[1]."""
+        they are, by which messages name one of them: inputs[1]; first: the number of the first of them."""
 
         def read_one(number: int, value: Any) -> Row:
             try:
@@ -185,7 +258,7 @@ class InferenceService:
                 raise UserError(f"{key}[{number}]: {error}" if key else str(error)) from None
 
         def read() -> list[Row]:
-            return [read_one(number, value) for number, value in enumerate(values)]
+            return [read_one(number, value) for number, value in enumerate(values, first)]
 
         def read_and_prepare() -> tuple[list[Row], Result]:
             rows = read()
@@ -201,7 +274,7 @@ class InferenceService:
         recipe, bundle = self.served.model.recipe, self.served.model.bundle
         options = answer_options(recipe, **{name: getattr(request, name) for name in SEARCH})
         if request.seed is not None and not options.sample:
-            raise UserError("seed: no meaning without sample: a search finds the same each time")
+            raise UserError("seed: needs sample: a search is deterministic")
         oracle = {} if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
         check_output_length("prefix", request.prefix, self.limits)
         symbols = self._check_search(rows, options)
@@ -264,7 +337,7 @@ class InferenceService:
             return None if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
 
         key = "" if request.inputs is None else "inputs"
-        rows, oracle = await self._read(values, prepare, key=key, shown=request.shown)
+        rows, oracle = await self._read(values, prepare, key=key, first=request.after or 0, shown=request.shown)
         predictions = await self._wait_for(
             [self._submit_work(partial(follow, bundles, row, target, oracle=oracle)) for row in rows]
         )
@@ -347,7 +420,7 @@ def _check_target_alone(request: schemas.PredictRequest) -> None:
     """Refuse search options beside a target, which is the whole output."""
     others = [name for name in (*SEARCH, "prefix") if getattr(request, name) is not None]
     if others:
-        raise UserError(f"{', '.join(others)}: no meaning with target: nothing is searched for")
+        raise UserError(f"{', '.join(others)}: cannot be used with target: there is no search")
 
 
 # ---------------------------------------------------------------- what a request costs
@@ -395,7 +468,7 @@ def check_work(symbols: Sequence[int], limits: Limits, *, width: int, steps: int
     work = models * sum(per_row)
     if work <= limits.request_work:
         return
-    parts = [counted(len(symbols), "input"), f"{counted(sum(symbols), 'symbol')} in all"]
+    parts = [counted(len(symbols), "input"), f"{counted(sum(symbols), 'symbol')} in total"]
     parts.append(f"{counted(width, 'output')} of up to {counted(steps, 'symbol')} for each")
     if models > 1:
         parts.append(f"{models} models")

@@ -181,8 +181,8 @@ def recover_checkpoint(folder: Path) -> tuple[Checkpoint | None, dict[Path, str]
             problems[path] = str(error)
     if problems:
         raise UserError(
-            f"{'; '.join(problems.values())}; there is no other checkpoint to go on from: start again without --resume "
-            f"(and with --overwrite), in another folder, or after removing {folder.parent}"
+            f"{'; '.join(problems.values())}; there is no other checkpoint to continue from: start again without "
+            f"--resume (and with --overwrite), in another folder, or after removing {folder.parent}"
         )
     return None, {}
 
@@ -310,8 +310,8 @@ def check_free(folder: Path) -> None:
         kept += [folder / RECIPE, folder / METRICS]
     if any(path.exists() for path in kept):
         raise UserError(
-            f"{folder} holds a run already, and nothing was changed; --resume goes on with it, --out takes another "
-            "folder, --overwrite starts anew"
+            f"{folder} already holds a run, and nothing was changed; --resume continues it, --out names another "
+            "folder, --overwrite replaces it"
         )
 
 
@@ -399,8 +399,8 @@ def resumed_recipe(before: Recipe, overrides: Sequence[str]) -> Recipe:
 
 def _changed(what: str, then: object, now: object) -> str:
     return (
-        f"{what}: the run was begun with {then}, got {now}; --resume goes on with a run as it was begun, "
-        "--out and another folder begin another"
+        f"{what}: the run was started with {then}, got {now}; --resume continues a run as it was started; "
+        "give another --out to start a new one"
     )
 
 

@@ -233,7 +233,7 @@ def check_folder(folder: Path) -> None:
     if folder.is_file():
         raise UserError(f"--out {folder}: a file; a comparison needs a folder")
     if any((folder / name).exists() for name in (WEIGHTS, RECIPE, SOURCES)):
-        raise UserError(f"{folder} holds a run already, and nothing was changed; --out takes another folder")
+        raise UserError(f"{folder} already holds a run, and nothing was changed; --out takes another folder")
 
 
 def default_folder(recipe: Recipe) -> Path:
@@ -248,7 +248,7 @@ def _check_free_keys(vary: Sequence[str], overrides: Sequence[str], *, limits: S
         if names_key(key, vary):
             raise UserError(f"--set {override}: {key} varies, so that it has no one value; leave one of them out")
     if names_key(SEED, vary):
-        raise UserError(f"--vary {SEED}: a seed is no variant; --seeds 3 trains every variant from three seeds")
+        raise UserError(f"--vary {SEED}: a seed is not a variant; --seeds 3 trains every variant from three seeds")
     for key in LIMITS:
         if limits and (names_key(key, vary) or names_key(key, overrides)):
             raise UserError(
@@ -362,7 +362,7 @@ class _Comparison:
         try:
             bundle = train(run.recipe, run.sources, folder=folder, listeners=listeners, resume=_can_resume(folder))
         except (KeyboardInterrupt, SystemExit):
-            self.say("the comparison is stopped; the same command goes on from here")
+            self.say("the comparison was stopped; the same command continues from here")
             raise
         last = latest_checkpoint(folder / CHECKPOINTS)
         assert last is not None, "a run that has ended has a checkpoint"
@@ -574,7 +574,7 @@ def draw_crossval(result: CrossValidation, *, title: str) -> list[Path]:
     rows.append(Row("mean", result.mean(), low, high, strong=True))
     rows.append(Row("all rows", result.pooled[result.metric]))
     direction = "higher is better" if metric.higher_is_better else "lower is better"
-    label = f"{result.metric} on what was left out, {direction} (mean with 95 % interval)"
+    label = f"{result.metric} on held-out rows, {direction} (mean with 95 % interval)"
     column = Column(label, rows, result.mean(), width=1.4, bounds=metric.bounds)
     paths = [Path(result.folder) / f"crossval.{suffix}" for suffix in ("png", "svg")]
     interval_plot([column], title=f"{result.task}, by {result.by or 'fold'}: {title}", paths=paths)

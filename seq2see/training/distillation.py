@@ -78,10 +78,10 @@ def check_same_teachers(recipe: Recipe, sources: Sources, folder: Path) -> None:
     teachers = recipe.loss.distillation.teachers
     if teachers != list(sources.teachers):
         then, now = (", ".join(names) or "none" for names in (sources.teachers, teachers))
-        raise UserError(f"loss.distillation.teachers: the run in {folder} was begun with {then}, got {now}")
+        raise UserError(f"loss.distillation.teachers: the run in {folder} was started with {then}, got {now}")
     for teacher, checksum in sources.teachers.items():
         if model_checksums(teacher)[0] != checksum:
-            raise UserError(f"{teacher}: changed since the run in {folder}, which it teaches, was begun")
+            raise UserError(f"{teacher}: changed since the run in {folder}, which it teaches, was started")
 
 
 def load_teachers(recipe: Recipe, device: str) -> list[Bundle]:

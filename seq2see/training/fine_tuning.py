@@ -93,8 +93,8 @@ def _check_overrides(start: Recipe, overrides: Sequence[str]) -> None:
     for key in dict.fromkeys([*old, *new]):
         if old.get(key) != new.get(key):
             raise UserError(
-                f"{key}: the model has {old.get(key)}, got {new.get(key)}; --from goes on with a model as it was "
-                f"built, but for {', '.join(FREE)}"
+                f"{key}: the model has {old.get(key)}, got {new.get(key)}; --from continues with a model as it "
+                f"was built, except for {', '.join(FREE)}"
             )
 
 

@@ -141,7 +141,7 @@ def check_untaught(*recipes: Recipe) -> None:
     teachers = [teacher for recipe in recipes for teacher in recipe.loss.distillation.teachers]
     if teachers:
         raise UserError(
-            f"loss.distillation.teachers: {', '.join(teachers)} may have been trained on what is left out here, and "
+            f"loss.distillation.teachers: {', '.join(teachers)} may have been trained on what is held out here, and "
             "would pass it on; allowed: none"
         )
 

@@ -194,9 +194,7 @@ def _repeating(settings: TrainingSettings) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-DETERMINISTIC = (
-    "training.deterministic: one thread, whatever the machine has; beside two an update takes 1.1 to 1.5 times as long"
-)
+DETERMINISTIC = "training.deterministic: one thread only; compared with two, an update takes 1.1 to 1.5 times as long"
 
 
 class _Run:
@@ -416,7 +414,7 @@ def _create(recipe: Recipe, corpus: Corpus, start: Bundle | None, *, fresh: bool
     if plugins:
         check_fits(recipe, corpus.fields, bundle.network)
     if start is not None:
-        fill(bundle.network, initial_weights(bundle.network, start.network), path=Path("the model to go on from"))
+        fill(bundle.network, initial_weights(bundle.network, start.network), path=Path("the model to start from"))
     bundle.baselines = corpus.baselines
     return bundle
 
@@ -436,7 +434,9 @@ def _plan_reports(corpus: Corpus, feed: Feed, metrics: Sequence[str]) -> tuple[i
     )
     if epochs == 1:
         return 1, []
-    return epochs, [f"a report every {epochs} epochs, as dev is large beside train (training.report_every: in updates)"]
+    return epochs, [
+        f"a report every {epochs} epochs, as dev is large compared with train (training.report_every: in updates)"
+    ]
 
 
 def clear_run(folder: Path) -> None:

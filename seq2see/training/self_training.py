@@ -141,7 +141,7 @@ def _check_options(
     if pretrain and start is not None:
         raise UserError("--pretrain: the model of --from has weights already; give one of the two")
     if start is not None and not isinstance(start, str | Path):
-        raise UserError("start: a run in stages goes on from a folder; give the path of the model")
+        raise UserError("start: a run in stages starts from a folder; give the path of the model")
     if start is not None and Path(start).resolve() in [stage.resolve() for stage in stages]:
         raise UserError(
             f"--from {start}: the run in --out {stages[0]} would replace the model that it starts from; give another "

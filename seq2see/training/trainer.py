@@ -489,7 +489,7 @@ class Trainer:
             with self._averaged():
                 self._write_weights()
         stopped = f"stopped after {counted(self.state.updates, 'update')}"
-        self._say(f"{stopped}; to go on: seq2see train {quote(str(resumed_folder(self.folder)))} --resume")
+        self._say(f"{stopped}; to continue: seq2see train {quote(str(resumed_folder(self.folder)))} --resume")
         for listener in self.listeners:
             listener.close()
         self.world.sums([0.0])  # torchrun ends all processes when one has ended: none may before the files are written

@@ -48,7 +48,7 @@ from seq2see.training.search_space import (
 from seq2see.training.trainer import selection_value
 
 JOURNAL, SEARCH = "trials.log", "search.json"
-"""Optuna's journal of the trials (JSON lines), and what a search was begun with."""
+"""Optuna's journal of the trials (JSON lines), and what a search was started with."""
 BEST, MODEL, REPORT = "best.yaml", "model", "tuning"
 """The best recipe, its model, and the report (.txt, .json, .png, .svg)."""
 RUNS = "trials"
@@ -184,7 +184,7 @@ def _check_begun(folder: Path, resume: bool) -> bool:
     begun = (folder / SEARCH).is_file()
     if begun and not resume:
         raise UserError(
-            f"{folder} holds a search already, and nothing was changed; --resume goes on with it, --out takes another "
+            f"{folder} already holds a search, and nothing was changed; --resume continues it, --out names another "
             "folder"
         )
     if resume and not begun:
@@ -200,15 +200,15 @@ def _write_start(folder: Path, start: dict[str, Any]) -> dict[str, Any]:
 
 def _check_same(folder: Path, start: dict[str, Any]) -> dict[str, Any]:
     """What a search was begun with; refuse another recipe, other rows, another space or seed."""
-    before = read_json(folder / SEARCH, most=MEBIBYTE, what="what a search was begun with")
+    before = read_json(folder / SEARCH, most=MEBIBYTE, what="what a search was started with")
     if not isinstance(before, dict) or before.keys() != start.keys() or not isinstance(before["share"], int | float):
-        raise UserError(f"{folder / SEARCH}: damaged: it does not say what the search was begun with")
+        raise UserError(f"{folder / SEARCH}: damaged: it does not say what the search was started with")
     words = {"run": "the recipe or the rows", "space": "the space", "seed": "the seed"}
     for name, what in words.items():
         if before[name] != start[name]:
             raise UserError(
-                f"{folder}: {what} changed since the search was begun; --resume goes on with it as it was, --out and "
-                "another folder begin another"
+                f"{folder}: {what} changed since the search was started; --resume continues it as it was; give another "
+                "--out to start a new one"
             )
     return before
 
@@ -347,7 +347,7 @@ class _Search:
         settings = dict(flatten(base.to_dict()))
         outside = [key for key, dimension in self.space.items() if settings.get(key) not in dimension]
         if outside:
-            self.say(f"the recipe as it is is not among the trials: its {outside[0]} lies outside the space")
+            self.say(f"the unchanged recipe is not among the trials: its {outside[0]} is outside the space")
         else:
             own = {key: settings[key] for key in self.space}
             self.study.enqueue_trial(own, user_attrs={"own": True})
@@ -435,7 +435,7 @@ class _Search:
             state, reasons = "failed", [str(error)[:500]]
         except (KeyboardInterrupt, SystemExit):
             trial.set_user_attr("stopped", True)  # by its user: the trial is not at fault
-            self.say("the search is stopped; --resume goes on from here")
+            self.say("the search was stopped; --resume continues from here")
             raise
         except Exception as error:
             trial.set_user_attr("crash", f"{type(error).__name__}: {error}"[:500])

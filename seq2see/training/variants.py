@@ -70,7 +70,7 @@ def _axis(option: str) -> tuple[str, list[str]]:
         raise UserError(f"--vary {option}: not KEY=A,B, for example attention.score=dot,additive,none")
     values = separated(text)
     if not all(values):
-        raise UserError(f"--vary {option}: a value is missing beside a comma")
+        raise UserError(f"--vary {option}: a value is missing next to a comma")
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None:
         raise UserError(f"--vary {option}: '{twice}' is given twice")

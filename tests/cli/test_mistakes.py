@@ -39,7 +39,7 @@ def refused(run: Run, *pieces: str) -> None:
         (["predict", "MODEL", "abcd", "--to", "x.tsv"], ["--to", "--file"]),
         (["predict", "MODEL", "abcd", "--overwrite"], ["--overwrite", "--to"]),
         (["predict", "MODEL", "--file", "PAIRS", "--to", "PAIRS"], ["pairs.tsv", "the table of --file", "--overwrite"]),
-        (["predict", "MODEL+", "abcd"], ["speller+: a folder is missing beside +", "FOLDER+FOLDER"]),
+        (["predict", "MODEL+", "abcd"], ["speller+:", "FOLDER+FOLDER"]),
         (["predict", "MODEL", "abcd", "--columns", "word"], ["--columns", "--file"]),
         (["predict", "MODEL", "--file", "missing.tsv"], ["missing.tsv", "no such file"]),
         (["predict", "MODEL", "--file", "PAIRS", "--columns", "wrod"], ["no column 'wrod'", "did you mean 'word'"]),

@@ -192,5 +192,5 @@ def test_an_option_without_a_default_has_to_be_given(call: Call, here: Path, spe
     (here / "asking_score.py").write_text(MODULE.format(name="asking").replace("sharp: float = 1.0", "sharp: float"))
     change = ["--set", "attention.score=asking", "--plugin", "asking_score"]
     run = call("show", spelling, *change)
-    assert (run.code, "attention.options.sharp: has to be given" in run.err) == (2, True)
+    assert (run.code, "attention.options.sharp: required" in run.err) == (2, True)
     assert call("show", spelling, *change, "--set", "attention.options.sharp=2").code == 0

@@ -31,7 +31,7 @@ def test_crossval_prints_a_table_and_draws(call: Call, spelling: Path, spoken: P
     command += ["--updates", 2, "--out", tmp_path]
     run = call(*command)
     assert run.code == 0, run.err
-    assert "each value of 'who' left out in turn" in run.out
+    assert "each value of 'who' held out in turn" in run.out
     assert "dev.csv is not used" in run.err
     assert (tmp_path / "crossval.png").stat().st_size > 5000
     again = call(*command, "--json")

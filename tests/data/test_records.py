@@ -89,7 +89,7 @@ def test_a_run_of_rows_in_memory_is_resumed_from_what_it_wrote_down(tmp_path: Pa
     seq2see.train(NAMED, LISTED, out=tmp_path / "halted", updates=2, listeners=[])
     seq2see.train(None, out=tmp_path / "halted", resume=True, updates=4, listeners=[])
     seq2see.train(None, LISTED, out=tmp_path / "halted", resume=True, updates=4, listeners=[])
-    with pytest.raises(UserError, match="the run was begun with"):
+    with pytest.raises(UserError, match="the run was started with"):
         seq2see.train(None, LISTED[:9], out=tmp_path / "halted", resume=True, listeners=[])
 
 

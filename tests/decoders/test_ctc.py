@@ -74,5 +74,5 @@ def test_columns_of_a_grid_are_the_means_of_their_rows() -> None:
 
 @pytest.mark.parametrize("layout", ["set", "sentences", "vector"])
 def test_places_in_no_line_are_refused(layout: str) -> None:
-    with pytest.raises(UserError, match=r"loss\.ctc: places that lie as"):
+    with pytest.raises(UserError, match=r"loss\.ctc: places laid out as"):
         CtcHead(View(6, layout), SYMBOLS)  # type: ignore[arg-type]

@@ -192,5 +192,5 @@ def test_scores_that_need_more_than_states_are_refused() -> None:
         FITTING
     )
     for score in ("location", "coverage"):
-        with pytest.raises(UserError, match=rf"encoder\.self_attention: {score} goes by where places lie"):
+        with pytest.raises(UserError, match=rf"encoder\.self_attention: {score} depends on positions"):
             encoder(self_attention=score)

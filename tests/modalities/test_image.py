@@ -103,7 +103,7 @@ def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
         "empty.png": "not an image",
         "film.gif": "an animation of 3 frames",
         "wide.png": "20,000 x 4 pixels; allowed: at most 12,000",
-        "large.png": "9,000 x 9,000 pixels; allowed: at most 65,000,000 in all",
+        "large.png": "9,000 x 9,000 pixels; allowed: at most 65,000,000 in total",
         "pages.tif": "an animation of 3 frames",
         "cut.tif": "damaged or cut short",
         "later.tif": "damaged or cut short",

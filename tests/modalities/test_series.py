@@ -720,7 +720,7 @@ def test_commas_between_numbers_of_a_column_are_none_in_numbers() -> None:
     ("cell", "words"),
     [
         ("-0,33", ["'-0,33'", "decimal commas", "-0.33"]),
-        ("abc", ["'abc' is no number"]),
+        ("abc", ["'abc' is not a number"]),
         ("1e39", ["1e39"]),
         ("1 x", ["step 2 is 'x'"]),
     ],

@@ -36,7 +36,7 @@ def test_numbers_stand_between_spaces_or_commas(text: str) -> None:
 BAD = {
     "1 2": "2 numbers, and every row has 3",
     "1 2 3 4": "4 numbers, and every row has 3",
-    "1 two 3": "number 2 is 'two', which is no number",
+    "1 two 3": "number 2 is 'two', which is not a number",
     "1 2 nan": "number 3 is nan",
     "inf 2 3": "number 1 is inf",
     "1 1e39 3": "number 2 is 1e39",

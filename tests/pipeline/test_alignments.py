@@ -45,9 +45,9 @@ def test_links_are_sure_or_possible() -> None:
 @pytest.mark.parametrize(
     ("links", "said"),
     [
-        ("0-0 1", r"'1' is no link; allowed: pairs like 0-0 or, if merely possible, 0\?0"),
-        ("0-x", "'0-x' is no link"),
-        ("-1-0", "'-1-0' is no link"),
+        ("0-0 1", r"'1' .*; allowed: pairs like 0-0 or, if merely possible, 0\?0"),
+        ("0-x", "'0-x' is not a link"),
+        ("-1-0", "'-1-0' is not a link"),
         ("3-0", "'3-0': the input has 3 symbols, counted from 0: 0 to 2"),
         ("0-0 0-2", "'0-2': the output has 2 symbols, counted from 0: 0 to 1"),
     ],

@@ -128,5 +128,5 @@ def test_what_is_gathered_is_not_told() -> None:
 def test_a_folder_may_have_a_plus_in_its_name_but_none_may_be_missing(model: Model, tmp_path: Path) -> None:
     model.save(tmp_path / "a+b")
     assert len(seq2see.load(tmp_path / "a+b").bundles) == 1
-    with pytest.raises(UserError, match=r"a\+b\+: a folder is missing beside \+"):
+    with pytest.raises(UserError, match=r"a\+b\+: a folder is missing"):
         seq2see.load(f"{tmp_path / 'a+b'}+")

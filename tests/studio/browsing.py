@@ -91,9 +91,10 @@ BOXES = """() => [...document.querySelectorAll("body *")].map((one) => {
   const box = one.getBoundingClientRect();
   const drawn = box.width > 0 || box.height > 0;
   const name = [one.tagName.toLowerCase(), ...one.classList].join(".");
+  if (one.parentElement.closest(".step")) return {name, box: []};
   return {name, box: drawn ? [box.left + scrollX, box.top + scrollY, box.width, box.height] : []};
 })"""
-"""Where every element of a page stands."""
+"""Where every element of a page stands, but for what is inside the details of a step, which change with the step."""
 KEEP = f"() => {{ window.boxes = ({BOXES})(); }}"
 CENTRE = """(one) => {
   one.scrollIntoViewIfNeeded();
@@ -179,6 +180,10 @@ def predicted(capsys: pytest.CaptureFixture[str], folder: Path, given: object, *
 
 def percent(share: float) -> str:
     return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %" if share * 100 < 9.95 else f"{share * 100:.0f} %"
+
+
+def fraction(weight: float) -> str:
+    return "< 0.01" if 0 < weight < 0.005 else f"{weight:.2f}"
 
 
 def scaled(weights: list[float], everything: list[list[float]]) -> Any:

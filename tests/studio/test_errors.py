@@ -46,8 +46,8 @@ SPELLER = {"model": "speller", "input": "face"}
         ("predict", {**SPELLER, "beam": "3"}, 422, "beam: should be an integer, got '3'"),
         ("predict", {**SPELLER, "beam": 65}, 422, "beam: should be less than or equal to 64, got 65"),
         ("predict", {**SPELLER, "temperature": 2.0}, 409, "temperature 2.0 shapes what is drawn: set sample"),
-        ("predict", {**SPELLER, "seed": 2}, 409, "seed: no meaning without sample"),
-        ("predict", {**SPELLER, "target": "A", "beam": 2}, 409, "beam: no meaning with target"),
+        ("predict", {**SPELLER, "seed": 2}, 409, "seed: needs sample"),
+        ("predict", {**SPELLER, "target": "A", "beam": 2}, 409, "beam: cannot be used with target"),
         ("predict", {**SPELLER, "prefix": ["A", "<eos>", "B"]}, 409, "symbol 1 is <eos>; only <eos> may be given"),
         ("predict", {**SPELLER, "prefix": [1]}, 422, "prefix.0: should be a string, got 1"),
         ("predict", {**SPELLER, "oracle": {"0": [0.5, 0.5]}}, 409, "2 weights for 'source', which has 4 places"),
@@ -146,7 +146,7 @@ def test_only_this_machine_is_served_and_other_pages_are_refused(client: TestCli
     assert client.post("/api/predict", json=SPELLER, headers={"Origin": "https://evil.example"}).status_code == 403
     assert client.post("/api/predict", json=SPELLER, headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
     assert client.get("/health", headers={"Host": "["}).json() == {
-        "error": "Host '[' is no address; allowed: NAME or NAME:PORT"
+        "error": "Host '[' is not an address; allowed: NAME or NAME:PORT"
     }
     answer = client.get("/health", headers={"Origin": "http://["})
     assert (answer.status_code, "Origin 'http://[' may not ask here" in answer.text) == (403, True)

@@ -22,7 +22,7 @@ from seq2see.studio.reloading import Reloader
 from seq2see.studio.training_runs import RunProgress, TrainingRun
 
 TOKEN = "a-long-enough-token"
-SMALL = Limits(body_bytes=300_000, text_characters=60, request_inputs=3, request_work=2_000)
+SMALL = Limits(body_bytes=300_000, text_characters=60, request_inputs=3, list_inputs=5, request_work=2_000)
 """Whatever is at its limit takes its time."""
 CHECKS = {
     *("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance"),

@@ -11,7 +11,7 @@ import pytest
 
 import seq2see
 from seq2see.data.image_files import data_url
-from tests.studio.browsing import Visit, percent, predicted
+from tests.studio.browsing import Visit, fraction, percent, predicted
 
 
 def test_a_picture_is_lit_where_it_is_looked_at(
@@ -30,7 +30,7 @@ def test_a_picture_is_lit_where_it_is_looked_at(
     visit.page.wait_for_function(f"first => {painted} !== first", arg=first)
     bars = visit.page.locator(".bar")
     assert bars.count() == len(expected["looks"]["inputs"])
-    assert bars.first.get_attribute("aria-valuenow") == "100.0"
+    assert bars.first.get_attribute("aria-valuenow") == "1.000"
     visit.page.click(".example[data-example='0']")
     visit.rest()
 
@@ -53,7 +53,7 @@ def test_a_picture_is_painted_on(visit: Visit, captions: Path, home: Path) -> No
         mouse.move(x, y, steps=steps)
 
     def weights() -> list[float]:
-        read = "all => all.map(one => Number(one.getAttribute('aria-valuenow')) / 100)"
+        read = "all => all.map(one => Number(one.getAttribute('aria-valuenow')))"
         return list(visit.page.locator(".bar").evaluate_all(read))
 
     to(0, 0)
@@ -91,12 +91,12 @@ def test_a_document_shows_its_sentences(visit: Visit, reviews: Path, capsys: pyt
     visit.page.press("textarea", "Control+Enter")
     visit.rest()
     assert visit.answer() == expected["label"]
-    assert visit.texts(".document .share") == [percent(weight) for weight in expected["looks"]["weights"][0]]
+    assert visit.texts(".document .share") == [fraction(weight) for weight in expected["looks"]["weights"][0]]
     assert visit.texts(".document .word")[:4] == ["this", "is", "good", "."]
     assert all(share >= 0 for share in visit.shares(".document .word"))
     visit.page.locator(".document li").nth(1).click()
     visit.rest(edits=1)
-    assert visit.texts(".document .share") == ["0.0 %", "100 %", "0.0 %"]
+    assert visit.texts(".document .share") == ["0.00", "1.00", "0.00"]
     oracle = seq2see.load(reviews).predict(text, oracle={0: [0, 1, 0]})
     assert visit.texts(".token .probability") == [percent(oracle.tokens[0].probability)]
 
@@ -129,10 +129,10 @@ def test_a_film_is_lit_frame_by_frame(visit: Visit) -> None:
         return [[...view.element.children].map((one) => one.innerText.split(/\\s+/).slice(0, 4).join(" ")), chosen];
     }"""
     captions, chosen = visit.page.evaluate(lit, [shown, [3], [0.25, 0.5, 0.25]])
-    assert captions == ["0.10 s 25 %", "0.30 s 50 %", "0.50 s 25 %"]
+    assert captions == ["0.10 s 0.25", "0.30 s 0.50", "0.50 s 0.25"]
     assert chosen == [2]
     captions, chosen = visit.page.evaluate(lit, [shown, [3, 1, 2], [0.25, 0, 0.5, 0, 0, 0.25]])
-    assert captions == ["0.10 s 25 %", "0.30 s 50 %", "0.50 s 25 %"]
+    assert captions == ["0.10 s 0.25", "0.30 s 0.50", "0.50 s 0.25"]
     assert chosen == [4]
 
 

@@ -35,7 +35,7 @@ def test_every_output_is_told_by_the_same_two_numbers(
     ]
     visit.page.click(".other >> nth=0")
     visit.rest(edits=1)
-    chosen = visit.page.locator(".measure[data-measure=score] b").inner_text()
+    chosen = visit.page.locator(".said .measure[data-measure=score] b").inner_text()
     assert float(chosen) == pytest.approx(expected["alternatives"][0]["score"], abs=2e-3)
 
 

@@ -47,7 +47,7 @@ def usual(speller: Path, reviews: Path, judge: Path) -> Iterator[TestClient]:
         ("explain", {"input": "a" * 20_001}, "20,001 symbols; allowed: at most 20,000"),
         ("explain", {"input": "a" * 15_000, "target": ["A"] * 2000}, "too much for one request: 1 input, 15,000"),
         ("oracle", {"input": "a" * 20_001, "oracle": {"0": [1]}}, "20,001 symbols; allowed: at most 20,000"),
-        ("score", {"rows": [{"input": "a" * 10_000, "output": "A " * 50}] * 50}, "50 inputs, 500,000 symbols in all"),
+        ("score", {"rows": [{"input": "a" * 10_000, "output": "A " * 50}] * 50}, "50 inputs, 500,000 symbols in total"),
         ("score", {"input": "a", "output": "A " * 30_000}, "output: 60,000 characters; allowed: at most 50,000"),
     ],
 )

@@ -89,8 +89,8 @@ def test_a_text_that_looks_like_a_path_is_told_whole(speller: Path, captions: Pa
     ("asked", "status", "said"),
     [
         ({"model": "spellar"}, 404, "'spellar' is not served (did you mean 'speller'?)"),
-        ({"model": "speller", "after": "-1"}, 422, "after: '-1' is no number"),
-        ({"model": "speller", "after": "9" * 5000}, 422, "is no number"),
+        ({"model": "speller", "after": "-1"}, 422, "after: '-1' is not a number"),
+        ({"model": "speller", "after": "9" * 5000}, 422, "is not a number"),
     ],
 )
 def test_what_is_refused(client: TestClient, asked: dict[str, str], status: int, said: str) -> None:

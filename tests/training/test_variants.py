@@ -35,7 +35,7 @@ def test_names_are_short_where_that_is_clear() -> None:
         ([], r"nothing varies: give --vary KEY=A,B"),
         (["attention.score"], r"--vary attention.score: not KEY=A,B"),
         (["=dot"], r"--vary =dot: not KEY=A,B"),
-        (["attention.score=dot,,none"], r"a value is missing beside a comma"),
+        (["attention.score=dot,,none"], r"a value is missing"),
         (["attention.score="], r"a value is missing"),
         (["attention.score=dot,none,dot"], r"'dot' is given twice"),
         (["decoder.size=1,2", "decoder.size=3,4"], r"decoder.size varies already"),

@@ -78,8 +78,8 @@ class BackboneSettings(Settings):
     )
     tuned: bool = Field(
         False,
-        description="all but small: go on learning (means and deviations that pre-trained weights have seen stay); "
-        "false: frozen, its maps are kept on disk",
+        description="all but small: train it further (the means and deviations of its pre-training stay); false: "
+        "frozen, its maps are kept on disk",
     )
     channels: list[Size] = Field(
         [32, 64, 128, 256],

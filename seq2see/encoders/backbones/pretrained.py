@@ -280,13 +280,13 @@ def _check_map(name: str, backbone: Backbone) -> int:
         with torch.no_grad():
             maps = backbone(torch.zeros(1, 3, PROBE, PROBE))
     except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
-        raise UserError(f"encoder.backbone: {name} makes no map of a picture: {_message(error)}") from None
+        raise UserError(f"encoder.backbone: {name} does not turn a picture into a map: {_message(error)}") from None
     finally:
         backbone.train()
     if not isinstance(maps, Tensor) or maps.ndim != 4:
         shape = tuple(maps.shape) if isinstance(maps, Tensor) else type(maps).__name__
         raise UserError(
-            f"encoder.backbone: {name} makes no map of a picture (it gives {shape}); allowed: a "
+            f"encoder.backbone: {name} does not turn a picture into a map (it gives {shape}); allowed: a "
             "convolutional network, whose cells can be looked at"
         )
     return int(maps.shape[1])

@@ -1,5 +1,7 @@
 // The page of the API: openapi.json as text and tables.
 
+import { themeSwitch } from "./js/theme.js";
+
 function element(name, content = "", attributes = {}) {
   const created = document.createElement(name);
   created.append(...[content].flat());
@@ -72,7 +74,7 @@ function tableOf(heads, rows) {
 }
 
 function keysOf(rows) {
-  return tableOf(["key", "type", "what for"], rows.map((one) => [
+  return tableOf(["key", "type", "description"], rows.map((one) => [
     element("code", one.key + (one.required ? " *" : "")), one.type, one.description,
   ]));
 }
@@ -87,9 +89,19 @@ function answerOf(response, whole) {
   return distinct(kinds).join(", ");
 }
 
+// [title, value]: the examples of a route's JSON body and of its answer.
+function examplesOf(operation) {
+  const request = Object.values(operation.requestBody?.content["application/json"]?.examples ?? {});
+  const answer = operation.responses["200"]?.content?.["application/json"]?.example;
+  return [
+    ...request.map((one) => [`Example: ${one.summary}`, one.value]),
+    ...(answer === undefined ? [] : [["Example of an answer", answer]]),
+  ];
+}
+
 function routeOf(path, method, operation, whole) {
   const head = element("h2", [element("span", method.toUpperCase(), { class: "method" }), " ", element("code", path)]);
-  const section = element("section", [head, element("p", operation.summary ?? "")]);
+  const section = element("section", [head, element("p", operation.summary ?? "")], { id: operation.operationId });
   const parameters = (operation.parameters ?? []).map((one) => ({
     key: one.name, type: typeOf(one.schema, whole), description: one.description ?? "", required: one.required,
   }));
@@ -98,6 +110,9 @@ function routeOf(path, method, operation, whole) {
   if (content["application/json"]) section.append(keysOf(merged(content["application/json"].schema, whole)));
   if (content["multipart/form-data"]) {
     section.append(folded("As multipart/form-data", keysOf(merged(content["multipart/form-data"].schema, whole))));
+  }
+  for (const [title, example] of examplesOf(operation)) {
+    section.append(folded(title, element("pre", JSON.stringify(example, null, 2))));
   }
   section.append(folded("Statuses", tableOf(["status", "response", "when"], Object.entries(operation.responses).map(([status, one]) =>
     [element("code", status), answerOf(one, whole), one.description]))));
@@ -114,7 +129,13 @@ function shapesOf(whole) {
 const answer = await fetch("openapi.json");
 const whole = await answer.json();
 const routes = document.getElementById("routes");
+themeSwitch(document.getElementById("theme"));
 if (answer.ok) {
+  const operations = Object.entries(whole.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => [`${method.toUpperCase()} ${path}`, one.operationId]));
+  document.getElementById("contents").replaceChildren(...operations.map(([name, id]) => element("a", name, { href: `#${id}` })));
+  document.getElementById("access").textContent = whole.security
+    ? "Every request carries the token: Authorization: Bearer TOKEN." : "This server asks for no token.";
   routes.replaceChildren(...Object.entries(whole.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, one]) => routeOf(path, method, one, whole))), shapesOf(whole));
 } else {

@@ -22,11 +22,11 @@ function answer(record, key) {
   return key === "parameters" ? parameters(record) : make("pre", { dir: "ltr" }, record[key].join("\n"));
 }
 
-// Parts with their sums; every matrix stands in `seq2see show`.
+// Parts with their sums; `seq2see show` lists every matrix.
 function parameters(record) {
   const parts = new Map();
   for (const { part, count } of record.parameters) parts.set(part, (parts.get(part) ?? 0) + count);
-  const rows = [...parts, ["in all", record.total]].map(([part, count]) => make("tr", {},
+  const rows = [...parts, ["total", record.total]].map(([part, count]) => make("tr", {},
     make("th", { scope: "row" }, part),
     make("td", {}, count.toLocaleString("en"))));
   return make("table.figures", {}, make("tbody", {}, rows));

@@ -13,7 +13,7 @@ export async function fetchJson(path, options = {}) {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new RequestError("The server does not answer. Is it still running?", 0);
+    throw new RequestError("The server does not respond. Is it still running?", 0);
   }
   const record = await response.json().catch(() => ({ error: `The server answered ${response.status} without a reason.` }));
   if (!response.ok) throw new RequestError(record.error ?? `The server answered ${response.status}.`, response.status);

@@ -2,17 +2,16 @@
 // Keys: up and down (page up and down, home, end) change a bar, left and right go to the next, Enter looks there alone.
 
 import { bdi, make } from "./dom.js";
-import { directionOf, percent, short, visible } from "./symbols.js";
+import { directionOf, fraction, isUpright, short, shortened, visible } from "./symbols.js";
 import { walk } from "./tokens.js";
 import { moved, onto } from "./weights.js";
 
 const KEYS = { ArrowUp: 0.05, ArrowDown: -0.05, PageUp: 0.25, PageDown: -0.25 };
 const KEY_PAUSE = 350; // ms without a further key before the request is sent
+const LONGEST = 14; // letters of a label
+const FLAT = { places: 8, letters: 9 }; // labels that fit side by side are not turned
 
-// Small weights are seen beside large ones: a bar is as high as the root of its weight.
-const height = (weight) => Math.sqrt(weight);
-
-// on: {change(weights) while it is being changed, done(weights)}.
+// on: {change(weights) while it is being changed, done(weights), point(place | null)}.
 export function attentionBars({ names, weights, label, on }) {
   let now = [...weights];
   let timer = null;
@@ -23,20 +22,20 @@ export function attentionBars({ names, weights, label, on }) {
     "aria-label": `weight of ${visible(name)}`,
     "aria-orientation": "vertical",
     "aria-valuemin": "0",
-    "aria-valuemax": "100",
+    "aria-valuemax": "1",
   },
   make("span.figure", { dir: "ltr", "aria-hidden": "true" }),
   make("span.track", {}, make("i")),
-  make("span.label", { "aria-hidden": "true" }, bdi(cut(name)))));
-  const element = make("div.bars", { role: "group", "aria-label": label, dir: directionOf(names) }, bars);
+  make(isUpright(name) ? "span.label.upright" : "span.label", { "aria-hidden": "true" }, bdi(shortened(name, LONGEST)))));
+  const element = make("div.bars", { role: "group", "aria-label": label }, bars);
   element.classList.toggle("many", names.length > 24);
-  element.classList.toggle("letters", names.every((name) => visible(name).length <= 2));
+  element.classList.toggle("flat", areFlat(names));
 
   function show() {
     bars.forEach((bar, place) => {
-      bar.style.setProperty("--h", height(now[place]).toFixed(4));
-      bar.setAttribute("aria-valuenow", (now[place] * 100).toFixed(1));
-      bar.setAttribute("aria-valuetext", percent(now[place]));
+      bar.style.setProperty("--h", now[place].toFixed(4));
+      bar.setAttribute("aria-valuenow", now[place].toFixed(3));
+      bar.setAttribute("aria-valuetext", fraction(now[place]));
       bar.firstChild.textContent = short(now[place]);
     });
   }
@@ -66,10 +65,25 @@ export function attentionBars({ names, weights, label, on }) {
   element.addEventListener("focusin", (event) => {
     bars.forEach((bar) => bar.setAttribute("tabindex", bar === event.target ? "0" : "-1"));
   });
-  dragged(element, (place, share) => change(moved(now, place, share ** 2)), () => on.done(now));
+  element.addEventListener("pointerover", (event) => {
+    const bar = event.target.closest(".bar");
+    on.point(bar ? Number(bar.dataset.place) : null);
+  });
+  element.addEventListener("pointerleave", () => on.point(null));
+  dragged(element, (place, share) => change(moved(now, place, share)), () => on.done(now));
   show();
-  return { element };
+  return {
+    element: make("div.weights", { dir: directionOf(names) }, scale(), element),
+    mark: (place) => bars.forEach((bar, at) => bar.classList.toggle("pointed", at === place)),
+  };
 }
+
+// Whether labels fit side by side.
+export const areFlat = (names) =>
+  names.length <= FLAT.places && names.some((name) => !isUpright(name)) && names.every((name) => [...visible(name)].length <= FLAT.letters);
+
+// The axis of the bars: their heights are proportional to the weights.
+const scale = () => make("div.scale", { "aria-hidden": "true", dir: "ltr" }, ["1", ".5", "0"].map((at) => make("span", {}, at)));
 
 function dragged(element, move, done) {
   let held = null;
@@ -93,8 +107,3 @@ function dragged(element, move, done) {
   element.addEventListener("pointerup", end);
   element.addEventListener("pointercancel", end);
 }
-
-const cut = (name) => {
-  const text = visible(name);
-  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
-};

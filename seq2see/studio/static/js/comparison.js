@@ -1,20 +1,21 @@
 // Before and after an edit, side by side, with the differences marked.
 
 import { bdi, make } from "./dom.js";
-import { gluedTo, isEnd, logarithm, percent, visible } from "./symbols.js";
+import { measures } from "./nbest.js";
+import { fraction, gluedTo, isEnd, percent, visible } from "./symbols.js";
 import { heaviest } from "./weights.js";
 
 const symbolsOf = (prediction) => (prediction.tokens ?? []).map((token) => token.text);
 
 export const changes = (before, after) => difference(symbolsOf(before), symbolsOf(after));
 
-export function comparison({ before, after, edits, tokens, places }) {
+export function comparison({ before, after, edits, model, places }) {
   const { removed, added } = changes(before, after);
   const same = !removed.includes(true) && !added.includes(true);
   const side = (title, prediction, marks, name, tag) => make(`div.side.${name}`, {},
     make("h4", {}, title),
-    runningText(prediction, marks, tokens, tag),
-    make("p.quiet", {}, `log P ${logarithm(prediction.log_probability)}`));
+    runningText(prediction, marks, model.output.tokens, tag),
+    measures(prediction, model));
   return make("section.comparison", { "aria-label": "before and after" },
     make("ul.edits", {}, edits.map((edit) => make("li", {}, ...describeEdit(edit, places)))),
     make("div.sides", {},
@@ -48,10 +49,10 @@ function runningText(prediction, marks, kind, tag) {
 
 function describeEdit(edit, places) {
   if (edit.hypothesis !== undefined) return ["force ", bdi(`“${edit.hypothesis}”`)];
-  if (edit.says !== undefined) return [`step ${edit.step + 1}: say `, bdi(`“${visible(edit.says)}”`)];
+  if (edit.says !== undefined) return [`step ${edit.step + 1}: write `, bdi(`“${visible(edit.says)}”`)];
   const [first] = heaviest(edit.weights, 1);
   const where = places(edit.looks)[first.place] ?? `place ${first.place + 1}`;
-  return [`step ${edit.step + 1}: look at `, bdi(`“${visible(where)}”`), ` (${percent(first.weight)})`];
+  return [`step ${edit.step + 1}: look at `, bdi(`“${visible(where)}”`), ` (weight ${fraction(first.weight)})`];
 }
 
 // Which symbols of each are not in the longest common subsequence.

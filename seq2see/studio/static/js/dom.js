@@ -27,6 +27,9 @@ export function fill(element, ...children) {
 // Text that keeps its own direction among other text.
 export const bdi = (text) => make("bdi", {}, text);
 
+// A message in which names stand in quotes: each keeps its own direction.
+export const quoting = (text) => text.split(/('[^']*')/).map((part) => (part.startsWith("'") ? bdi(part) : part));
+
 // A part that can be opened; `built` is called the first time it is opened. opened: the names of the parts that
 // are open, so that they stay open when the page is drawn again.
 export function folded(title, built, { name, opened = new Set() }) {
@@ -45,4 +48,26 @@ export function folded(title, built, { name, opened = new Set() }) {
     show();
   }
   return part;
+}
+
+// ------------------------------------------------------------ focus while a part is drawn again
+
+const FOCUSABLE = [".bar[data-place]", ".token[data-step]", "summary"];
+
+// The selector that finds the same thing again: the bar of that place, the symbol of that step.
+function selectorOf(element) {
+  const kind = FOCUSABLE.find((candidate) => element.matches(candidate));
+  if (!kind) return ".token[aria-current]";
+  const { place, step } = element.dataset;
+  if (place !== undefined) return `.bar[data-place="${place}"]`;
+  if (step !== undefined) return `.token[data-step="${step}"]`;
+  return `details[data-part="${element.parentElement.dataset.part}"] > summary`;
+}
+
+export function keepFocus(container, change) {
+  const held = document.activeElement;
+  const selector = container.contains(held) ? selectorOf(held) : null;
+  change();
+  const target = selector && (container.querySelector(selector) ?? container.querySelector(".token[aria-current]"));
+  target?.focus({ preventScroll: true });
 }

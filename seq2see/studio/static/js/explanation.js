@@ -18,7 +18,7 @@ export function explanation(step) {
       : make("p", {}, `g = ${figure(step.generating)}: the share of P from the vocabulary; the rest is copied.`),
     make("h4", {}, "Likeliest"),
     equation(equations.output),
-    table(["symbol", "probability"], step.likeliest.map(({ text, probability }) => [bdi(visible(text)), figure(probability)])));
+    table(["symbol", "probability"], step.likeliest.map(({ text, probability }) => [bdi(visible(text)), percent(probability)])));
 }
 
 function lookSection(look, equations) {

@@ -1,5 +1,6 @@
 // The studio: the models that are shown, and their common input.
 
+import * as address from "./address.js";
 import * as api from "./api.js";
 import { fill, make } from "./dom.js";
 import { EntryForm } from "./entry/form.js";
@@ -30,46 +31,52 @@ class Studio {
   constructor(models) {
     this.models = models;
     this.details = new Map();
-    this.panels = [new Panel(say)];
-    this.form = new EntryForm(at("entry"), { ask: (request) => this.ask(request) });
+    this.onPanel = { say, step: (panel, step) => panel === this.panels[0] && this.name({ step }) };
+    this.panels = [new Panel(this.onPanel)];
+    this.form = new EntryForm(at("entry"), { ask: (request, options) => this.ask(request, options) });
     const chosen = (options) => this.pick(at("model").value, at("beside").value, options);
     at("model").addEventListener("change", () => reportErrors(chosen()));
     at("beside").addEventListener("change", () => reportErrors(chosen({ keep: true })));
     window.addEventListener("hashchange", () => reportErrors(this.begin()));
   }
 
-  // Show the models that the address names, or the first.
+  // Show what the address names, or the first model with an example.
   async begin() {
-    const wanted = new URLSearchParams(location.hash.slice(1));
+    const view = address.read();
     const known = (name) => this.models.some((model) => model.name === name);
-    const [first, second] = [wanted.get("model"), wanted.get("beside")];
-    await this.pick(known(first) ? first : this.models[0].name, known(second) ? second : "");
+    await this.pick(known(view.model) ? view.model : this.models[0].name, known(view.beside) ? view.beside : "", { view });
   }
 
-  // keep: the input stays, and is sent to the second model.
-  async pick(name, beside, { keep = false } = {}) {
+  // keep: the input stays, and is sent to the second model; view: as the address names it.
+  async pick(name, beside, { keep = false, view = null } = {}) {
     const model = await this.load(name);
     const alike = this.models.filter((other) => other.name !== name && signature(other) === signature(model));
     const second = alike.some((other) => other.name === beside) ? await this.load(beside) : null;
     this.options(name, second?.name ?? "", alike);
-    const shown = second ? { model: name, beside: second.name } : { model: name };
-    history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
     const { last } = this;
     if (!keep) {
-      this.form.show(model);
-      this.panels[0].show(model);
+      this.form.show(model, { keep: !view });
+      if (this.panels[0].model !== model) this.panels[0].show(model);
     }
     this.panels.length = 1;
     if (second) {
-      this.panels.push(new Panel(say));
+      this.panels.push(new Panel(this.onPanel));
       this.panels[1].show(second);
     }
     const area = at("panels");
     area.classList.toggle("two", Boolean(second));
     fill(area, this.panels.map((panel) => panel.element));
-    if (keep && second && last) this.askPanel(this.panels[1], last);
     if (!keep) this.last = null;
+    this.name();
+    if (keep && second && last) this.askPanel(this.panels[1], last);
+    if (!keep) this.form.start(view ? { ...view, inputs: view.inputs(model) } : {});
     document.body.dataset.state = "ready";
+  }
+
+  // Put what is shown into the address.
+  name({ step = 0, kept = false } = {}) {
+    const [model, beside] = this.panels.map((panel) => panel.model);
+    address.write({ model, beside, request: this.last, step }, { kept });
   }
 
   options(name, second, alike) {
@@ -85,8 +92,9 @@ class Studio {
     return this.details.get(name);
   }
 
-  ask(request) {
+  ask(request, { started }) {
     this.last = request;
+    this.name({ step: request.step, kept: !started });
     this.panels.forEach((panel) => this.askPanel(panel, request));
   }
 

@@ -3,13 +3,14 @@
 import * as api from "./api.js";
 import { answers } from "./answers.js";
 import { editLooks, editSymbol, noEdits } from "./edits.js";
-import { fill, folded, make } from "./dom.js";
+import { fill, folded, keepFocus, make, quoting } from "./dom.js";
 import { Result } from "./result.js";
 import { onto, painted } from "./weights.js";
 
 export class Panel {
-  constructor(say) {
-    this.say = say;
+  // on: {say(text) to screen readers, step(number) when a step is chosen}.
+  constructor(on) {
+    this.on = on;
     this.history = [];
     this.opened = new Set();
     this.title = make("h2");
@@ -31,23 +32,23 @@ export class Panel {
     const described = (model.description || model.task).replaceAll("->", "→");
     fill(this.title, make("span.name", { dir: "auto" }, model.name), " ", make("span.quiet", {}, described));
     const address = `live?model=${encodeURIComponent(model.name)}`;
-    const learned = model.run ? make("a.quiet", { href: address }, "Its training") : null;
+    const learned = model.run ? make("a.quiet", { href: address }, "How it learned") : null;
     fill(this.about, folded("The five answers", () => answers(model), { name: "answers" }), learned);
     this.element.setAttribute("aria-label", model.name);
     this.clear();
   }
 
   clear() {
-    fill(this.body, make("p.quiet.nothing", {}, "The output, and where the model looked, will be here."));
+    fill(this.body, make("p.quiet.nothing", {}, "Type an input above to see the output, and where the model looks."));
     fill(this.notices);
     this.state("empty");
   }
 
   // A new input, without edits.
-  async ask({ input, options }) {
+  async ask({ input, options, step = 0 }) {
     this.input = input;
     this.options = options;
-    await this.predict({ ...noEdits(), prefix: options.prefix ?? null }, { begin: true });
+    await this.predict({ ...noEdits(), prefix: options.prefix ?? null }, { begin: true, step });
   }
 
   // Edit the weights of a step.
@@ -135,12 +136,12 @@ export class Panel {
   draw(step) {
     const { prediction, edits, notices } = this.now;
     this.status.textContent = "";
-    fill(this.notices, notices.map((notice) => make("li", {}, notice)));
+    fill(this.notices, notices.map((notice) => make("li", {}, quoting(notice))));
     const within = Math.max(0, Math.min(step, this.symbols.length - 1));
     this.result = new Result({ panel: this, prediction, edits, first: this.history[0].prediction, step: within });
     keepFocus(this.body, () => fill(this.body, this.result.element));
     this.state("ready");
-    this.say(`${this.model.name} says: ${prediction.text ?? prediction.label ?? "numbers"}`);
+    this.on.say(`Output of ${this.model.name}: ${prediction.text ?? prediction.label ?? "numbers"}`);
   }
 
   state(name) {
@@ -158,26 +159,4 @@ export class Panel {
     event.preventDefault();
     this.back();
   }
-}
-
-// ------------------------------------------------------------ focus while the panel is drawn again
-
-const FOCUSABLE = [".bar[data-place]", ".token[data-step]", "summary"];
-
-// The selector that finds the same thing again: the bar of that place, the symbol of that step.
-function selectorOf(element) {
-  const kind = FOCUSABLE.find((candidate) => element.matches(candidate));
-  if (!kind) return ".token[aria-current]";
-  const { place, step } = element.dataset;
-  if (place !== undefined) return `.bar[data-place="${place}"]`;
-  if (step !== undefined) return `.token[data-step="${step}"]`;
-  return `details[data-part="${element.parentElement.dataset.part}"] > summary`;
-}
-
-function keepFocus(container, change) {
-  const held = document.activeElement;
-  const selector = container.contains(held) ? selectorOf(held) : null;
-  change();
-  const target = selector && (container.querySelector(selector) ?? container.querySelector(".token[aria-current]"));
-  target?.focus({ preventScroll: true });
 }

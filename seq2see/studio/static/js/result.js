@@ -1,17 +1,19 @@
 // One result: the output, the inputs with the weights of the chosen step, the maps, other outputs of the beam.
 
 import { changes, comparison } from "./comparison.js";
-import { fill, make } from "./dom.js";
+import { fill, keepFocus, make } from "./dom.js";
 import { heatmap } from "./heatmap.js";
 import { looksOf, mapChooser, mapOver, weightsOf } from "./looks.js";
-import { LOG_P, nBest, scoreMeans } from "./nbest.js";
+import { measures, nBest } from "./nbest.js";
 import { plain, shade } from "./shading.js";
 import { sheet } from "./sheet.js";
 import { stepDetail } from "./step.js";
-import { figure, logarithm, percent, visible } from "./symbols.js";
+import { directionOf, figure, fraction, visible } from "./symbols.js";
 import { tokenRow } from "./tokens.js";
 import { viewOf } from "./views/index.js";
 import { heaviest, top as topOf } from "./weights.js";
+
+const STAYS = 300; // ms after which a pointer has come to rest
 
 export class Result {
   // first: the prediction without edits.
@@ -22,7 +24,9 @@ export class Result {
     this.looks = looksOf(prediction, this.model);
     this.chosen = this.looks.main;
     this.head = null;
-    this.pointed = null;
+    this.pointed = null; // a step under the pointer, which is shown in place of the chosen one
+    this.drawn = null; // the step whose details are shown
+    this.explanations = new Map();
     this.onStep = { point: (at) => this.point(at), choose: (at) => this.select(at) };
     this.detail = make("section.step", { "aria-label": "the chosen step" });
     this.inputs = make("section.inputs", { "aria-label": "the input, as the model reads it" });
@@ -32,7 +36,7 @@ export class Result {
     this.element = make("div.seen", {}, this.drawOutput(), this.drawComparison(), this.parts, others);
     this.drawInputs();
     this.drawMap();
-    this.select(step);
+    this.show();
   }
 
   // ------------------------------------------------------------ the output
@@ -43,28 +47,17 @@ export class Result {
     const marked = this.edited ? changes(this.first, prediction).added : [];
     const describe = (step) => this.describeLooks(step);
     this.row = tokenRow(this.tokens, { marked, selected: this.step, describe, on: this.onStep });
-    return make("section.said", {},
+    return make("section.said", { dir: directionOf(this.tokens.map((token) => token.text)) },
       make("p.answer", { dir: "auto" }, (prediction.text ?? prediction.label) || "(nothing)"),
-      this.measures(),
+      measures(prediction, this.model),
       this.row.element);
-  }
-
-  // Probability, score and log P of the whole output; a label has no score.
-  measures() {
-    const { prediction } = this;
-    const measure = (name, value, title) => make("span.measure", { title, data: { measure: name } }, `${name} `, make("b", {}, value));
-    return make("p.quiet.measures", {},
-      measure("probability", percent(Math.exp(prediction.log_probability)), "of the whole output, given the input"),
-      this.model.output.kind === "text" ? measure("score", logarithm(prediction.score), scoreMeans(this.model.search)) : null,
-      measure("log P", logarithm(prediction.log_probability), LOG_P),
-      prediction.given ? make("span.measure", {}, prediction.given) : null);
   }
 
   // Where a step looked, in words.
   describeLooks(step) {
     const map = this.looks.maps[this.looks.main];
     if (!map?.weights[step]) return "";
-    const share = ({ weight, place }) => `${visible(map.inputs[place])} ${percent(weight)}`;
+    const share = ({ weight, place }) => `${visible(map.inputs[place])} ${fraction(weight)}`;
     return `looks at ${heaviest(map.weights[step]).map(share).join(", ")}`;
   }
 
@@ -75,8 +68,7 @@ export class Result {
   drawComparison() {
     if (!this.edited || !this.tokens.length) return null;
     const places = (name) => (this.looks.maps[name] ?? this.looks.maps[this.looks.main])?.inputs ?? [];
-    const { tokens } = this.model.output;
-    return comparison({ before: this.first, after: this.prediction, edits: this.edits.list, tokens, places });
+    return comparison({ before: this.first, after: this.prediction, edits: this.edits.list, model: this.model, places });
   }
 
   // ------------------------------------------------------------ inputs and maps
@@ -97,7 +89,7 @@ export class Result {
     });
     const title = (name) => make("h3", {}, "Input", shown.length > 1 ? ` · ${name}` : "");
     const boxes = this.views.map((view) =>
-      make("div.view", { data: { input: view.name } }, title(view.name), view.element));
+      make("div.view", { data: { input: view.name }, dir: directionOf(view.map?.inputs ?? []) }, title(view.name), view.element));
     fill(this.inputs, boxes, this.looks.reason ? make("p.quiet.reason", {}, this.looks.reason) : null);
   }
 
@@ -118,6 +110,7 @@ export class Result {
     this.parts.classList.toggle("pictured", pictured);
     const title = make("h3", {}, pictured ? "Where each symbol looked" : "All steps");
     const chooser = mapChooser(this.looks, this.chosen, this.head, (name, head) => this.choose(name, head));
+    this.map.dir = pictured ? "ltr" : directionOf(map.inputs);
     fill(this.map, title, chooser, this.heat.element);
   }
 
@@ -127,28 +120,42 @@ export class Result {
     this.head = head;
     this.drawInputs();
     this.drawMap();
-    this.light(this.step);
+    this.light(this.shown);
   }
 
   // ------------------------------------------------------------ one step
 
+  // The step that the whole page shows.
+  get shown() {
+    return this.pointed ?? this.step;
+  }
+
+  show() {
+    this.row?.select(this.shown);
+    this.light(this.shown);
+    if (this.drawn !== this.shown) this.drawStep();
+  }
+
   select(step) {
-    const changed = step !== this.step || !this.detail.hasChildNodes();
+    if (step !== this.step) this.panel.on.step(this.panel, step);
     this.step = step;
-    this.row?.select(step);
-    this.light(step);
-    if (changed) this.drawStep();
+    this.pointed = null;
+    this.show();
   }
 
   // Draw the step again after an edit that was refused.
   restore() {
     this.drawStep();
-    this.light(this.step);
+    this.light(this.shown);
   }
 
+  // While a step is pointed at all parts show it, and nothing changes its place.
   point(step) {
+    if (step === this.pointed) return;
+    if (this.pointed === null) this.detail.style.minHeight = `${this.detail.getBoundingClientRect().height}px`;
     this.pointed = step;
-    this.light(step ?? this.step);
+    this.show();
+    if (step === null) this.detail.style.minHeight = "";
   }
 
   // changed: weights of the editable map that are being dragged, in place of its own.
@@ -163,10 +170,12 @@ export class Result {
     this.heat?.mark(step);
   }
 
-  // Pointing at a place shades the outputs by how much each looked there.
+  // Pointing at a place shades the outputs by how much each looked there, and marks its column and its bar.
   pointPlace(map, place) {
+    if (map.name === this.chosen) this.heat?.markPlace?.(place);
+    if (map === this.editable) this.bars?.mark(place);
     if (place === null) {
-      this.light(this.pointed ?? this.step);
+      this.light(this.shown);
       return;
     }
     const weights = weightsOf(map, map.name === this.chosen ? this.head : null);
@@ -198,19 +207,33 @@ export class Result {
     if (weights) this.panel.look(this.step, map.name, weights);
   }
 
+  // The numbers of a step; those of a pointed one only if the pointer stays.
+  async explain(step) {
+    if (!this.explanations.has(step)) {
+      if (this.pointed !== null) await new Promise((resolve) => { setTimeout(resolve, STAYS); });
+      if (this.shown !== step) return null;
+      this.explanations.set(step, await this.panel.explain(step));
+    }
+    return this.explanations.get(step);
+  }
+
   drawStep() {
-    const { step, editable: map } = this;
+    const { shown: step, editable: map } = this;
     const token = this.tokens[step];
     if (!token) return;
+    this.drawn = step;
     const on = {
       choose: (symbol) => this.panel.choose(step, symbol),
       change: (weights) => this.light(step, weights),
       done: (weights) => this.panel.look(step, map.name, weights),
-      explain: () => this.panel.explain(step),
+      explain: () => this.explain(step),
+      point: (place) => this.pointPlace(map, place),
     };
     const text = this.model.output.kind === "text";
     const explained = this.model.ensemble === 1;
-    fill(this.detail, stepDetail({ token, step, text, map, explained, opened: this.panel.opened, on }));
+    const { elements, editor } = stepDetail({ token, step, text, map, explained, opened: this.panel.opened, on });
+    this.bars = editor;
+    keepFocus(this.detail, () => fill(this.detail, elements));
   }
 }
 

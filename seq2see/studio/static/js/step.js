@@ -5,31 +5,29 @@ import { explanation } from "./explanation.js";
 import { isEnd, isSpecial, percent, visible } from "./symbols.js";
 import { attentionBars } from "./attention_bars.js";
 
-const HINT = "The weights of this step, which sum to 1; a bar is as high as the square root of its weight. Drag a bar, or click a place in the input, and the model continues from there. "
-  + "Shift-click adds a place; arrow keys work too.";
-const PAINT = " Or paint: press and drag over what it should look at; with Shift, over more of it.";
+const HINT = "The attention weights of this step; they sum to 1. Drag a bar, or click a place in the input, and the model "
+  + "continues from there. Shift-click adds a place; arrow keys work too.";
+const PAINT = " Or paint: press and drag over what it should look at; hold Shift to add to it.";
 
 // map: whose weights can be edited, if any; text: whether the output is written symbol by symbol.
-// on: {choose(symbol), change(weights), done(weights), explain() -> promise}; opened: names of the parts that are open.
+// on: {choose(symbol), change(weights), done(weights), point(place | null), explain() -> promise, of null where it is
+// no longer wanted}; opened: names of the parts that are open. Gives {elements, editor}: of the weights, if any.
 export function stepDetail({ token, step, text, map, explained, opened, on }) {
-  return [
+  const editor = map ? attentionBars({ names: map.inputs, weights: map.weights[step], label: `weights of step ${step + 1}`, on }) : null;
+  const elements = [
     make("h3", {}, text ? `Step ${step + 1} · ` : "", bdi(visible(token.text))),
     runnersUp(token, { canChoose: text, choose: on.choose }),
-    map ? bars(map, step, on) : null,
+    editor ? [make("h4", {}, "Edit attention"), editor.element, make("p.quiet.hint", {}, map.layout.kind === "grid" ? HINT + PAINT : HINT)] : null,
     explained ? numbers(on.explain, opened) : null,
   ];
-}
-
-function bars(map, step, on) {
-  const editor = attentionBars({ names: map.inputs, weights: map.weights[step], label: `weights of step ${step + 1}`, on });
-  return [make("h4", {}, "Edit attention"), editor.element, make("p.quiet.hint", {}, map.layout.kind === "grid" ? HINT + PAINT : HINT)];
+  return { elements, editor };
 }
 
 function numbers(explain, opened) {
-  const place = make("div", { role: "status" }, make("p.quiet", {}, "Working it out …"));
+  const place = make("div", { role: "status" }, make("p.quiet", {}, "Calculating …"));
   const build = () => {
     explain().then(
-      (record) => fill(place, explanation(record.explanation)),
+      (record) => record && fill(place, explanation(record.explanation)),
       (error) => fill(place, make("p.complaint", {}, error.message)),
     );
     return place;
@@ -50,7 +48,7 @@ function runnersUp(token, { canChoose, choose }) {
     if (written || !canChoose || (isSpecial(runner.text) && !isEnd(runner.text))) {
       return make("li", {}, make("span.runner", { style, "aria-current": written ? "true" : null }, parts));
     }
-    const label = `say ${visible(runner.text)} instead, ${percent(runner.probability)}`;
+    const label = `write ${visible(runner.text)} instead, ${percent(runner.probability)}`;
     const attributes = { type: "button", style, "aria-label": label, data: { symbol: runner.text } };
     return make("li", {}, make("button.runner", { ...attributes, onclick: () => choose(runner.text) }, parts));
   });

@@ -49,7 +49,9 @@ export function fileField(input, submit) {
     kind: input.kind,
     element: make("div.field", {}, make("span.label", {}, input.name), zone, record, complaint),
     value: () => value,
-    set(file, model) {
+    own: () => value instanceof Blob,
+    // A file, or that of an example of this model: {example, file}.
+    set(file, { model } = {}) {
       if (file instanceof Blob) {
         value = file;
         address = URL.createObjectURL(file);

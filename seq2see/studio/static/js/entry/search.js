@@ -3,7 +3,7 @@
 import { make } from "../dom.js";
 
 export function searchFields(model, submit) {
-  if (model.output.kind !== "text") return { element: null, value: () => ({}) };
+  if (model.output.kind !== "text") return { element: null, value: () => ({}), set() {} };
   const reads = model.inputs.length > 0;
   const number = (name, title, attributes) => {
     const field = make("input", { type: "number", id: `search-${name}`, ...attributes });
@@ -33,8 +33,17 @@ export function searchFields(model, submit) {
     reads ? make("label.check", { for: sample.id }, sample, make("span", {}, "Sample")) : null,
     ...drawn.map(({ element }) => element),
   ];
+  const details = make("details.search", { open: !reads }, make("summary", {}, "Search"), make("div.options", {}, parts));
   return {
-    element: make("details.search", { open: !reads }, make("summary", {}, "Search"), make("div.options", {}, parts)),
+    element: details,
+    // Options as texts, those of an address.
+    set(options) {
+      begin.value = options.prefix ?? "";
+      if (reads) sample.checked = "sample" in options;
+      for (const { name, field } of [beam, ...drawn]) field.value = options[name] ?? "";
+      if (Object.keys(options).length) details.open = true;
+      show();
+    },
     value() {
       const options = {};
       if (begin.value) options.prefix = begin.value;

@@ -27,18 +27,24 @@ export function textField(input, submit) {
     submit();
   });
   const complaint = make("p.complaint", { role: "alert" });
-  area.addEventListener("input", () => { complaint.textContent = ""; });
+  let own = false; // typed by a person, and not an example
+  area.addEventListener("input", () => {
+    complaint.textContent = "";
+    own = true;
+  });
   return {
     name: input.name,
     kind: input.kind,
     element: make("div.field", {}, make("label", { for: id }, input.name), area, complaint),
     value: () => (area.value.trim() === "" ? undefined : read(area.value, input.kind)),
-    set(value) {
+    own: () => own,
+    set(value, { typed = false } = {}) {
+      own = typed;
       area.value = Array.isArray(value) ? value.join(" ") : String(value ?? "");
       complaint.textContent = "";
     },
     focus: () => area.focus(),
-    complain() { complaint.textContent = `${input.name}: there is nothing yet.`; },
+    complain() { complaint.textContent = `${input.name}: type something first.`; },
   };
 }
 

@@ -1,4 +1,4 @@
-// The curves of the loss and of report dev metric, which the viewer chooses.
+// The curves of the loss and of a dev metric, which the viewer chooses.
 
 import { make } from "../dom.js";
 import { curve } from "./curve.js";
@@ -23,7 +23,7 @@ export function curves(place) {
   choice.addEventListener("change", draw);
 
   return {
-    // metric: the leading report; now: the update that the film shows
+    // metric: the one that decides which report is best; now: the update that the film shows
     show(data) {
       last = data;
       offer(choice, Object.keys(data.reports[data.reports.length - 1]?.dev ?? {}), data.metric);

@@ -3,14 +3,15 @@
 import { bdi, make } from "../dom.js";
 import { gridOf, overlay, inReadingOrder } from "../shading.js";
 import { shade } from "../shading.js";
-import { directionOf, percent, rightward, short, visible } from "../symbols.js";
+import { columnHeads } from "../heatmap.js";
+import { fraction, percent, rightward, short, visible } from "../symbols.js";
 import { painted } from "../theme.js";
 
 // description: as in the film's first line. An example is {element, show(example of a frame, largest weight of the film)}.
 export function example(description, number) {
   const says = make("dd.says", {});
   const facts = Object.entries(description.inputs).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, bdi(value))]);
-  const list = make("dl", {}, facts, make("dt", {}, "should be"), make("dd", {}, bdi(description.reference)), make("dt", {}, "says"), says);
+  const list = make("dl", {}, facts, make("dt", {}, "expected"), make("dd", {}, bdi(description.reference)), make("dt", {}, "output"), says);
   const map = description.reason ? withoutMap(description) : description.picture && description.layout.kind === "grid" ? sheet(description) : table(description);
   const element = make("article.example", { "aria-label": `example ${number + 1}`, data: { example: number } }, list, map.element, cut(description));
   return {
@@ -34,7 +35,8 @@ function cut(description) {
 }
 
 function table(description) {
-  const heads = description.places.map((symbol) => make("th", { scope: "col" }, bdi(visible(symbol))));
+  const heat = make("table.heat");
+  const heads = columnHeads(heat, description.places, 16);
   const lines = description.outputs.map((symbol) => {
     const cells = description.places.map(() => make("td"));
     const chance = make("td.probability", { title: "its probability" });
@@ -43,10 +45,7 @@ function table(description) {
   const caption = make("caption.unseen", {}, "weights, outputs in rows, inputs in columns, the probability of the output last");
   const corner = make("td");
   const head = make("thead", {}, make("tr", {}, corner, heads, make("th", { scope: "col", title: "probability of each symbol" }, "P")));
-  const heat = make("table.heat", {}, caption, head, make("tbody", {}, lines.map((line) => line.row)));
-  heat.classList.toggle("long", description.places.some((symbol) => visible(symbol).length > 2));
-  heat.classList.toggle("dense", description.places.length > 16);
-  heat.dir = directionOf(description.places);
+  heat.append(caption, head, make("tbody", {}, lines.map((line) => line.row)));
   return {
     element: make("div.scroll", { tabindex: "0", role: "region", "aria-label": "heatmap" }, heat),
     show({ weights, probabilities = [] }, top) {
@@ -55,7 +54,7 @@ function table(description) {
         cells.forEach((cell, place) => {
           const weight = weights[step][place] ?? 0;
           cell.dataset.weight = weight;
-          cell.title = rightward(percent(weight));
+          cell.title = rightward(`weight ${fraction(weight)}`);
           cell.textContent = short(weight);
           shade(cell, weight / top);
         });

@@ -75,7 +75,7 @@ async function follow() {
     await refresh();
     if (description.state === "learning") setTimeout(follow, PAUSE);
   } catch (error) {
-    part("failure").textContent = error.status === 0 ? "The server does not answer. Is the training still running?" : error.message;
+    part("failure").textContent = error.status === 0 ? "The server does not respond. Is the training still running?" : error.message;
     if (description.state === "learning") setTimeout(follow, LATER);
     else document.body.dataset.state = "failed";
   }

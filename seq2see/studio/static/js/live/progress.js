@@ -17,11 +17,11 @@ export function progress(place, { state, status, reports, metric }) {
       fact("updates", whole(at.update)),
       fact("epochs", at.epoch.toFixed(2)),
       fact("loss", amount(at.loss || last?.loss || 0)),
-      fact(`${at.unit ?? "tokens"} in a second`, whole(at.tokens_per_second)),
-      fact("time so far", duration(at.seconds)),
+      fact(`${at.unit ?? "tokens"} per second`, whole(at.tokens_per_second)),
+      fact("elapsed", duration(at.seconds)),
     );
     if (best && Number.isFinite(best.dev?.[metric])) facts.push(fact(`best ${metric}, update ${whole(best.update)}`, amount(best.dev[metric])));
-    if (state === "learning" && status?.seconds_left !== null && status) facts.push(fact("left", `about ${duration(status.seconds_left)}`));
+    if (state === "learning" && status?.seconds_left !== null && status) facts.push(fact("remaining", `about ${duration(status.seconds_left)}`));
   }
   const share = state === "learning" ? status?.share : undefined;
   const bar = share ? make("progress", { max: "1", value: String(Math.min(1, share)), "aria-label": "share of the run that is done" }) : null;

@@ -2,7 +2,7 @@
 
 import { make } from "../dom.js";
 import { plain, shade } from "../shading.js";
-import { percent, rightward, visible } from "../symbols.js";
+import { fraction, rightward, visible } from "../symbols.js";
 import { top as topOf } from "../weights.js";
 import { listen } from "./pointing.js";
 
@@ -32,12 +32,12 @@ export function documentView({ shown, map, looks, on }) {
     const shaded = byWord ? words : badges;
     shaded.forEach((part, place) => {
       shade(part, weights[place] / top);
-      part.title = rightward(percent(weights[place]));
-      if (!byWord) part.textContent = percent(weights[place]);
+      part.title = rightward(`weight ${fraction(weights[place])}`);
+      if (!byWord) part.textContent = fraction(weights[place]);
     });
     if (!byWord) return;
     sums(weights, counts).forEach((sum, at) => {
-      badges[at].textContent = percent(sum);
+      badges[at].textContent = fraction(sum);
     });
   }
   return { element, light: show, clear: () => (byWord ? words : badges).forEach(plain) };
@@ -51,7 +51,7 @@ function within(words, map) {
     for (const end = at + count; at < end; at++) {
       const weight = map.weights[sentence]?.[at] ?? 0;
       shade(words[at], (weight / top) * 0.8);
-      words[at].title = rightward(`${percent(weight)} of its sentence`);
+      words[at].title = rightward(`weight in its sentence ${fraction(weight)}`);
     }
   });
 }

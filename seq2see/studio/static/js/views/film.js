@@ -2,7 +2,7 @@
 
 import { make } from "../dom.js";
 import { overlay, within } from "../shading.js";
-import { percent } from "../symbols.js";
+import { fraction } from "../symbols.js";
 import { painted } from "../theme.js";
 import { addsTo } from "./pointing.js";
 
@@ -19,7 +19,7 @@ export function filmView({ shown, map, on }) {
     const shares = last?.weights.slice(at * cells, (at + 1) * cells);
     const light = shares?.map((weight) => weight / last.top);
     if (frame.image.naturalWidth) overlay(frame.canvas, frame.image, light, rows, columns);
-    frame.weight.textContent = shares ? percent(shares.reduce((sum, weight) => sum + weight, 0)) : "";
+    frame.weight.textContent = shares ? fraction(shares.reduce((sum, weight) => sum + weight, 0)) : "";
   });
   frames.forEach(({ image, source }) => {
     image.addEventListener("load", paint);

@@ -2,7 +2,7 @@
 
 import { make } from "../dom.js";
 import { plain, shade } from "../shading.js";
-import { gluedTo, percent, rightward, visible } from "../symbols.js";
+import { fraction, gluedTo, rightward, visible } from "../symbols.js";
 import { listen } from "./pointing.js";
 
 export function wordsView({ symbols, tokens, map, on }) {
@@ -23,7 +23,7 @@ export function wordsView({ symbols, tokens, map, on }) {
     light(weights, top) {
       live.forEach((span, place) => {
         shade(span, weights[place] / top);
-        span.title = rightward(percent(weights[place]));
+        span.title = rightward(`weight ${fraction(weights[place])}`);
       });
     },
     clear: () => live.forEach(plain),
