@@ -116,7 +116,7 @@ class Table:
         notes = list(self._format.notes)
         notes += [
             f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
-            f" the first at {self._format.place_inside(blanks.first)}"
+            f" the first at {self.place_inside(blanks.first)}"
             for column, blanks in self.blanks.items()
         ]
         if self.skipped:
@@ -136,6 +136,10 @@ class Table:
     def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""
         return self._format.place(line)
+
+    def place_inside(self, line: int) -> str:
+        """'line 12'; of a table in several files also which one."""
+        return self._format.place_inside(line)
 
     def _too_long(self, row: Row, sizes: Sequence[int]) -> str:
         longest = max(sizes)

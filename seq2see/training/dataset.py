@@ -39,7 +39,7 @@ from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.frozen_features import cache_folder
 from seq2see.pipeline.table_cache import MOST_BYTES, StoredTable, TableCache
 from seq2see.pipeline.table_stream import TableStream
-from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
+from seq2see.pipeline.trained_rows import Recorder, TrainedRows, ambiguous_inputs, training_overlap
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
 from seq2see.recipe.fitting import TableFacts
@@ -235,7 +235,8 @@ def read_corpus(
                 raise UserError(f"data.shuffle_rows: {recipe.data.shuffle_rows:,}: rows are streamed for {allowed}")
             return _read_windows(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
         if parts:
-            return _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
+            corpus = _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
+            return _with_ambiguous(corpus, rows, split=dev is None)
         read = _read_stream if recipe.data.stream else _read_rows
         corpus = read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
         if isinstance(corpus.fields.alignment, TimeReader) and isinstance(corpus.train, Dataset):
@@ -243,7 +244,16 @@ def read_corpus(
                 corpus.fields.alignment.check_unit(corpus.train.stores[ALIGNMENT])
             except UserError as error:
                 raise UserError(f"{table.path}: {error}") from None
-        return corpus
+        return _with_ambiguous(corpus, rows, split=dev is None)
+
+
+def _with_ambiguous(corpus: Corpus, rows: _Reader, *, split: bool) -> Corpus:
+    """The same with a note on inputs of the table that have several outputs. split: the dev rows are of that table."""
+    small = sum(path.stat().st_size for path in rows.table.files) <= IN_MEMORY_TO
+    held = corpus.dev if split else []
+    with closing(rows()) as every:
+        notes = ambiguous_inputs(corpus.recipe, corpus.trained, held, every if small else ())
+    return replace(corpus, notes=[*corpus.notes, *notes])
 
 
 def _read_blocks(
