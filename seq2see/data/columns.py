@@ -142,8 +142,10 @@ class Resolution:
     def _value(self, table: Table, row: Row, name: str, several: Sequence[str] | None) -> str:
         column = self.mapping[name]
         value, join = row.values.get(column), self.lists.get(name)
+        points = table.points if name in self.numbers else lambda cell: cell
+        value = points(value)
         if several is not None:
-            value, join = [row.values.get(one) for one in several], self.several[name]
+            value, join = [points(row.values.get(one)) for one in several], self.several[name]
         if join is not None and isinstance(value, list):
             try:
                 return join(value)
@@ -152,7 +154,7 @@ class Resolution:
                 if several is not None and isinstance(error, CellError):
                     column = several[error.place]
                 raise kind(f"{table.place(row.line)}, column '{column}': {error}") from None
-        return _text(table, row, column=column)
+        return value if isinstance(value, str) else _text(table, row, column=column)
 
 
 class Values(dict[str, str]):

@@ -17,9 +17,11 @@ import numpy as np
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
 from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
+from seq2see.data.series_files import decimal_points
 from seq2see.data.shards import MARKS, names_several, shards_of
 from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, PACKED, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
+from seq2see.files import shortened
 
 MAX_LISTED = 50
 """Unusable rows that are listed one by one."""
@@ -65,6 +67,7 @@ class Table:
         self.blanks: dict[str, Blanks] = {}
         self.unusable: dict[str, list[str]] = {}
         self._dropped = Counter[str]()
+        self._decimal = ""
         self._rows = self._characters = 0
 
     def bad(self, error: RowError) -> None:
@@ -106,6 +109,15 @@ class Table:
         rows = counted(self._dropped[what], "row")
         return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
+    def points(self, value: Any) -> Any:
+        """A cell of numbers, those with decimal commas as with points where the table has such."""
+        if not isinstance(value, str) or "," not in value or not self._format.decimal_comma:
+            return value
+        text = decimal_points(value)
+        if text != value and not self._decimal:
+            self._decimal = f"{shortened(value, 20)} as {shortened(text, 20)}"
+        return text
+
     def skip_blank(self, column: str, line: int, *, rows: int = 1) -> None:
         """Count rows that were skipped because this column is empty; line: of the first."""
         self.blanks.setdefault(column, Blanks(0, line)).rows += rows
@@ -119,6 +131,10 @@ class Table:
             f" the first at {self.place_inside(blanks.first)}"
             for column, blanks in self.blanks.items()
         ]
+        if self._decimal:
+            notes.append(
+                f"{self.path.name}: decimal commas are read: {self._decimal} (data.decimal=point: they are not)"
+            )
         if self.skipped:
             notes.append(f"{counted(self._dropped[SKIPPED], 'bad row')} skipped; the first: {self.skipped[0]}")
         return notes + [f"left out: {self._list_rows(what)}" for what in self.unusable]
@@ -246,6 +262,10 @@ class Shards(Format):
     @property
     def files(self) -> list[Path]:
         return [part.path for part in self._parts]
+
+    @property
+    def decimal_comma(self) -> bool:
+        return self._parts[0].decimal_comma
 
     @property
     def notes(self) -> list[str]:
