@@ -15,8 +15,8 @@ from seq2see.errors import UserError, imported, nearest
 from seq2see.files import SURROGATES
 
 MAGIC = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook: save it as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as CSV",
+    b"PK\x03\x04": "a zip archive or an Excel workbook: name that .xlsx",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as .xlsx or CSV",
     b"PAR1": "a Parquet file: name it .parquet",
     b"\x1f\x8b": "compressed by gzip: name it .gz",
     b"\x28\xb5\x2f\xfd": "compressed by Zstandard: name it .zst",

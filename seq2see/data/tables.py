@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
+from seq2see.data.excel import split_sheet
 from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
 from seq2see.data.series_files import decimal_points
 from seq2see.data.shards import MARKS, names_several, shards_of
@@ -241,7 +242,7 @@ def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
     if names_several(path):
         table = Table(path, settings, partial(Shards, shards_of(path)))
     else:
-        check_exists(path)
+        check_exists(split_sheet(path)[0])
         table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
     next(iter(table))
     return table
@@ -331,14 +332,15 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
 
 def format_of(path: Path) -> type[Format]:
     """The format of a file's suffix."""
+    path = split_sheet(path)[0]
     suffix = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
     name = suffix.lower().removeprefix(".")
     if name == "folder" or name not in formats:
         known = [f".{other}" for other in formats if other != "folder"]
         raise UserError(
             f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table must be one of {', '.join(known)},"
-            " each also with .gz or .zst, a folder of such files, a pattern (data/*.tsv), or the folder of a Hugging"
-            " Face dataset"
+            " each but .xlsx also with .gz or .zst, a folder of such files, a pattern (data/*.tsv), or the folder of a"
+            " Hugging Face dataset"
         )
     return formats[name]
 

@@ -238,7 +238,7 @@ def read_corpus(
             corpus = _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
             return _with_ambiguous(corpus, rows, split=dev is None)
         read = _read_stream if recipe.data.stream else _read_rows
-        corpus = read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
+        corpus = read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(table, folder), notes=notes)
         if isinstance(corpus.fields.alignment, TimeReader) and isinstance(corpus.train, Dataset):
             try:
                 corpus.fields.alignment.check_unit(corpus.train.stores[ALIGNMENT])
@@ -543,9 +543,9 @@ def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> list
     return [f"no column '{column}': nothing is known of where to look (loss.alignment.optional)"]
 
 
-def _cache(data: str | Path, folder: Path | None) -> Path | None:
+def _cache(table: Table, folder: Path | None) -> Path | None:
     """The folder of files of ids, for tables that are too large for memory; None for others."""
-    size = Path(data).stat().st_size if Path(data).is_file() else ON_DISK_FROM
+    size = sum(path.stat().st_size for path in table.files)
     return folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
 
 
@@ -622,8 +622,7 @@ class _Reader:
         if not self._keep:
             yield from rows
             return
-        path = Path(self.table.path)
-        small = path.is_file() and path.stat().st_size <= IN_MEMORY_TO
+        small = sum(path.stat().st_size for path in self.table.files) <= IN_MEMORY_TO
         store = _RowStore(self.table, in_memory=small, folder=self._folder)
         try:
             for row in rows:

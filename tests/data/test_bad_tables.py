@@ -56,7 +56,7 @@ def test_wrong_encoding_names_line_and_byte(put: Put) -> None:
     [
         (b"a\tb\n\x00\x01\x02", "a binary file, not text (a zero byte at byte 5)"),
         (b"\x89PNG\r\n\x1a\n\x00", "an image"),
-        (b"PK\x03\x04rest", "an Excel workbook: save it as CSV"),
+        (b"PK\x03\x04rest", "an Excel workbook: name that .xlsx"),
         (gzip.compress(b"a\tb\n"), "compressed by gzip: name it .gz"),
     ],
 )
