@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from seq2see.data.batches import in_pieces
 from seq2see.data.blocks import ColumnParts
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, place_of, resolve
+from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.split import HoldOut, Split, hold_out_tail
-from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
+from seq2see.data.tables import Table, read
 from seq2see.data.vocabulary import PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram
@@ -162,8 +163,10 @@ def held_table(
     fields: Fields | None = None,
     optional: Sequence[str] = (),
 ) -> tuple[Table, Resolution]:
-    """The same for rows in memory, whose keys are columns or the recipe's own names."""
-    table = table_of(data, settings=recipe.data)
+    """The same for rows in memory, whose keys are columns or the recipe's own names, or which have none and are in the
+    recipe's order."""
+    keys, least = _keys(recipe, columns, optional)
+    table = table_of(data, settings=recipe.data, names=keys, least=least)
     names = [name for name, _ in wanted_columns(recipe) if name not in optional or name in table.columns]
     if columns is None and all(name in table.columns for name in names):
         columns = names
@@ -175,10 +178,18 @@ def held_table(
 
 def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what: str) -> bytes:
     """Rows in memory as the content of a JSONL table."""
-    records = records_of(data, what=what)
+    records = records_of(data, what=what, names=_keys(recipe, columns)[0])
     mapping = resolve(list(records[0]), wanted_columns(recipe), columns, path=what).mapping
     files = [name for name, field in unbuilt_fields(recipe).items() if field.settings.file and name in mapping]
     return as_lines(records, files=[mapping[name] for name in files])
+
+
+def _keys(recipe: Recipe, columns: Sequence[str] | None, optional: Sequence[str] = ()) -> tuple[list[str], int]:
+    """(names for the values of rows that have none, in the recipe's order; how many of them each row has at least)."""
+    wanted = wanted_columns(recipe)
+    names = list(dict.fromkeys(column for _, column in wanted))
+    needed = {column for name, column in wanted if name not in optional}
+    return (list(columns), len(columns)) if columns is not None else (names, len(needed))
 
 
 def lists_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
