@@ -274,6 +274,8 @@ class TableFacts:
         self.rows += 1
         for column in self.columns:
             column.add(row.values.get(column.name), where)
+        if not any(as_text(row.values.get(name)).strip() for name in self.inputs):
+            return  # a blank is no input
         inputs, pair = self._hashes(row.values)
         shown = " | ".join(shortened(as_text(row.values.get(name)), 30, quotes=False) for name in self.inputs)
         if pair in self._pairs:

@@ -32,12 +32,14 @@ def told(run: Run) -> dict[str, Any]:
 
 
 def test_rows_lengths_blanks_and_duplicates(tmp_path: Path, call: Call) -> None:
-    path = table(tmp_path / "x.tsv", [("ab", "A"), ("abcd", "B"), ("ab", "A"), ("ab", "C"), ("", "D"), (" x", "E")])
+    path = table(
+        tmp_path / "x.tsv", [("ab", "A"), ("abcd", "B"), ("ab", "A"), ("ab", "C"), ("", "D"), (" x", "E"), ("", "F")]
+    )
     record = told(call("inspect", path, "--json"))
     word = record["columns"][0]
-    assert (record["rows"], record["complete"], record["inputs"], record["output"]) == (6, True, ["word"], "spelled")
+    assert (record["rows"], record["complete"], record["inputs"], record["output"]) == (7, True, ["word"], "spelled")
     assert word["lengths"] == {"least": 2, "median": 2, "p95": 4, "most": 4}
-    assert (word["blanks"], word["distinct"], word["outer_spaces"]["rows"]) == (1, 3, 1)
+    assert (word["blanks"], word["distinct"], word["outer_spaces"]["rows"]) == (2, 3, 1)
     assert sum(rows for _, rows in word["histogram"]) == 5
     assert (record["duplicates"]["rows"], record["duplicates"]["first"]) == (1, "line 4")
     assert (record["several_outputs"]["rows"], record["several_outputs"]["first"]) == (1, "line 5")
