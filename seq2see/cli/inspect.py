@@ -160,7 +160,7 @@ def _report(record: dict[str, Any]) -> str:
             f"  length {lengths['least']:,} to {lengths['most']:,} characters, median {lengths['median']:,}; "
             f"{column['words']:g} words on average; {column['distinct']:,} distinct values"
         )
-        lines.append(f"  {column['characters']:,} characters: {column['alphabet'][:80]}")
+        lines.append(f"  {column['characters']:,} characters: {' '.join(column['alphabet'][:60])}")
         if column["scripts"]:
             lines.append("  scripts: " + ", ".join(f"{name} {rows:,}" for name, rows in column["scripts"].items()))
         lines += [f"  for example: {' · '.join(column['examples'])}", ""]

@@ -37,7 +37,7 @@ p { margin: .25rem 0 } .muted { color: var(--muted) }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; font-size: .9rem }
 dt { color: var(--muted) } dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums }
 ul.list { margin: .25rem 0; padding-left: 1.2rem } ul.list li { margin: .2rem 0; overflow-wrap: anywhere }
-.problems { border-left: 4px solid var(--accent); padding-left: 1rem }
+ul.problems { border-left: 4px solid var(--accent); padding-left: 2rem }
 code { font-family: ui-monospace, monospace; font-size: .9em; background: var(--soft); border-radius: .3rem;
   padding: .05rem .35rem }
 """
@@ -110,17 +110,21 @@ def _column(column: Mapping[str, Any]) -> str:
         f'<i style="height:{100 * rows / most:.1f}%" title="from {start:,} characters: {rows:,} rows"></i>'
         for start, rows in histogram
     )
-    axis = f"<span>{lengths['least']:,}</span><span>characters</span><span>{lengths['p95']:,} (95 %)</span>"
+    ends = (histogram[0][0], f"{histogram[-1][0]:,}+") if histogram else ("", "")
+    axis = f"<span>{ends[0]}</span><span>characters</span><span>{ends[1]}</span>"
     scripts = ", ".join(f"{name} ({rows:,})" for name, rows in list(column["scripts"].items())[:6])
     forms = ", ".join(f"{form} {rows:,}" for form, rows in column["forms"].items())
     details = [
-        ("length", f"median {lengths['median']:,}, longest {lengths['most']:,}"),
+        (
+            "length",
+            f"{lengths['least']:,} to {lengths['most']:,}, median {lengths['median']:,}, 95 % to {lengths['p95']:,}",
+        ),
         ("words", f"{column['words']:g} on average"),
         ("distinct", f"{column['distinct']:,}"),
         ("blank", f"{column['blanks']:,}" if column["blanks"] else ""),
         ("scripts", scripts),
         ("Unicode", forms),
-        ("characters", f"{column['characters']:,}: {column['alphabet'][:120]}"),
+        ("characters", f"{column['characters']:,}: {' '.join(column['alphabet'][:120])}"),
         ("for example", " · ".join(column["examples"])),
     ]
     return (
@@ -187,7 +191,7 @@ def recipe_lines(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
             ("an epoch", f"about {epoch}, {timing['updates']:,} updates"),
             (
                 "the run",
-                f"about {duration(timing['total'])}, ended by {timing['limit']}; an estimate, without measuring",
+                f"about {duration(timing['total'])}, ended by {timing['limit']}; an estimate, dev not counted",
             ),
         ]
     return [(name, value) for name, value in lines if value]
