@@ -13,7 +13,7 @@ from typing import Any, overload
 import torch
 
 from seq2see.data.columns import OUTPUT, Values, group_references
-from seq2see.data.tables import Data, is_frame
+from seq2see.data.records import Data, is_frame, is_series, values_of
 from seq2see.errors import UserError, speaks
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
@@ -138,11 +138,12 @@ class Model:
         maps: bool = False,
         **options: Any,
     ) -> Prediction | list[Prediction]:
-        """Predict the output of an input; a list or a DataFrame gives a list of predictions.
+        """Predict the output of an input; a list, a column or a DataFrame gives a list of predictions.
 
         inputs: a text (numbers also as a list of them, an array or a tensor, each of which is one input); for a model
         with several inputs a dict by name, or a tuple in the recipe's order (in a list, dicts may also be rows by
-        column). An empty input in a list gets a blank prediction, whose `reason` says why.
+        column, and tuples may have the output too). An empty input in a list gets a blank prediction, whose `reason`
+        says why.
         prefix: how outputs begin, as a text or a list of symbols. oracle: attention weights for some steps (from 0),
         used for every hypothesis. n_best: without it, all hypotheses of the beam are returned, the best one as the
         prediction and the others as its alternatives. maps: keep heads and layers apart (`Looks.heads`, `Looks.maps`).
@@ -152,6 +153,7 @@ class Model:
         options: further fields of `SearchOptions`, such as language_model (a path, or "none") and
         language_model_weight.
         """
+        inputs = values_of(inputs) if is_series(inputs) else inputs
         many = (isinstance(inputs, list) and not is_numbers(inputs, self.bundle.fields)) or is_frame(inputs)
         rows = self._input_rows(inputs) if many else [self._nonempty_row(inputs)]
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
@@ -370,14 +372,17 @@ class Model:
         return row
 
     def _input_rows(self, inputs: Any) -> list[Row]:
-        """Several inputs as rows by the recipe's names; each is an input as `row` takes it, or the row of a table."""
+        """Several inputs as rows by the recipe's names; each is an input as `row` takes it, or the row of a table, with
+        or without its output."""
         names = list(self.recipe.inputs)
+        inputs = values_of(inputs) if is_series(inputs) else inputs
         dicts = isinstance(inputs, list) and inputs and all(isinstance(item, Mapping) for item in inputs)
         if not is_frame(inputs) and not (dicts and not set(names) <= set(inputs[0])):
             try:
                 return [self.row(item) for item in inputs]
             except UserError as error:
-                raise UserError(f"{error}{nested_hint(inputs, self.bundle.fields)}") from None
+                if not all(isinstance(item, list | tuple) and len(item) == len(names) + 1 for item in inputs):
+                    raise UserError(f"{error}{nested_hint(inputs, self.bundle.fields)}") from None
         fields = self.bundle.fields
         table, resolution = held_table(self.recipe, inputs, None, optional=[OUTPUT], fields=fields)
         rows = [Row({name: row[name] for name in names}) for row in resolution.rows(table)]
@@ -445,8 +450,8 @@ def train(
 ) -> Model:
     """Train a recipe on a table and return the model; its folder is `out` (default runs/TASK).
 
-    data, dev: the path of a table, a list of rows ({column: value}) or a DataFrame; rows in memory are written into the
-    folder.
+    data, dev: the path of a table, a list of rows ({column: value}, or values in the recipe's order), a DataFrame or a
+    Hugging Face dataset; rows in memory are written into the folder.
     start: a model to fine-tune. Its parts and vocabularies are kept; the other settings are those of the recipe (None:
     the model's own, without its distillation).
     resume: continue the run in `out`. Its recipe and tables are stored there; other tables are refused, while limits,

@@ -225,6 +225,7 @@ def _check_kind(kinds: dict[str, str], name: str, arguments: Sequence[str]) -> s
 COMMANDS = {
     "tasks": "list the recipes that come with seq2see",
     "show": "describe a recipe or a model: data, encoder, decoder, parameters, loss",
+    "inspect": "tell what is in a table, what a recipe makes of it, and which recipes fit",
     "train": "train a recipe on a table",
     "predict": "predict outputs for inputs",
     "evaluate": "compute metrics of a model on a table, next to trivial baselines",

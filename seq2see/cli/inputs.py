@@ -123,6 +123,7 @@ def _lines(model: Model) -> Iterator[Item]:
     names = list(model.recipe.inputs)
     try:
         for number, line in enumerate(sys.stdin, start=1):
+            line = line.removeprefix("\ufeff") if number == 1 else line
             parts = [line.rstrip("\r\n")] if len(names) == 1 else line.rstrip("\r\n").split("\t")
             if len(parts) != len(names):
                 raise UserError(

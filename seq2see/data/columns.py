@@ -142,8 +142,10 @@ class Resolution:
     def _value(self, table: Table, row: Row, name: str, several: Sequence[str] | None) -> str:
         column = self.mapping[name]
         value, join = row.values.get(column), self.lists.get(name)
+        points = table.points if name in self.numbers else lambda cell: cell
+        value = points(value)
         if several is not None:
-            value, join = [row.values.get(one) for one in several], self.several[name]
+            value, join = [points(row.values.get(one)) for one in several], self.several[name]
         if join is not None and isinstance(value, list):
             try:
                 return join(value)
@@ -152,7 +154,7 @@ class Resolution:
                 if several is not None and isinstance(error, CellError):
                     column = several[error.place]
                 raise kind(f"{table.place(row.line)}, column '{column}': {error}") from None
-        return _text(table, row, column=column)
+        return value if isinstance(value, str) else _text(table, row, column=column)
 
 
 class Values(dict[str, str]):
@@ -348,6 +350,7 @@ def _from_option(
     least: int,
     advice: list[str] | None,
 ) -> Resolution:
+    columns = _rejoined(columns, table_columns)
     if not least <= len(columns) <= len(names):
         number = str(least) if least == len(names) else f"{least} to {len(names)}"
         hint = f", for example --columns {as_option(advice)}" if advice and len(columns) > len(names) else ""
@@ -363,6 +366,26 @@ def _from_option(
                 f" the table has: {quoted(table_columns)}{_comma_hint(table_columns[: len(columns)], table_columns)}"
             )
     return Resolution(dict(zip(names, columns, strict=False)))
+
+
+def _rejoined(parts: Sequence[str], table_columns: Sequence[str]) -> Sequence[str]:
+    """Names as they were meant where one with commas was given without quotes, which split it.
+
+    >>> _rejoined(["age", "village", "spelt"], ["age, village", "spelt"])
+    ['age, village', 'spelt']
+    """
+    if all(has_column(part, table_columns) for part in parts):
+        return parts
+    with_commas = {"".join(name.split()): name for name in table_columns if "," in name}
+    names: list[str] = []
+    start = 0
+    while start < len(parts):
+        ends = range(len(parts), start + 1, -1)
+        keys = {"".join(",".join(parts[start:end]).split()): end for end in ends}
+        found = next((key for key in keys if key in with_commas), None)
+        names.append(parts[start] if found is None else with_commas[found])
+        start = start + 1 if found is None else keys[found]
+    return names
 
 
 def quoted(names: Sequence[str], *, between: str = ", ") -> str:

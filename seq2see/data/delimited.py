@@ -39,13 +39,17 @@ class Delimited(Format):
     """The delimiter of the suffix."""
     _delimiter: str | None = None
     quoted: bool
+    detected: bool
+    """Whether another delimiter than that of the suffix is looked for even if the header has this one."""
     _columns: list[str]
     _single = False
     """Whether there is one column, so that an empty line is a row."""
 
     @property
     def _quoting(self) -> bool:
-        return self.quoted if self.settings.quoting is None else self.settings.quoting
+        if self.settings.quoting is not None:
+            return self.settings.quoting
+        return self.quoted or (self.delimiter != self.default and self.settings.delimiter is None)
 
     def columns(self) -> list[str]:
         header = next(self._records(), None)
@@ -126,6 +130,11 @@ class Delimited(Format):
         return self._delimiter or self.default
 
     @property
+    def decimal_comma(self) -> bool:
+        """As they are told or, without that, in fields between semicolons: spreadsheets write both or neither."""
+        return super().decimal_comma or (self.settings.decimal is None and self.delimiter == ";")
+
+    @property
     def notes(self) -> list[str]:
         if self.delimiter == self.default or self.settings.delimiter is not None:
             return []
@@ -161,13 +170,17 @@ class Delimited(Format):
                 yield record[0], [""], 0
 
     def _choose_delimiter(self, beginning: Sequence[str]) -> str:
-        """The configured delimiter, or that of the suffix; a subclass may detect it from the first lines."""
+        """The configured delimiter, or the one that fits the first lines best: spreadsheets in many countries write
+        semicolons. That of the suffix, where the header has it and `detected` does not say otherwise."""
         setting = self.settings.delimiter
-        return (
-            {name: delimiter for delimiter, name in DELIMITERS.items()}.get(setting, setting)
-            if setting is not None
-            else self.default
-        )
+        if setting is not None:
+            return {name: delimiter for delimiter, name in DELIMITERS.items()}.get(setting, setting)
+        if not self.detected and self.default in beginning[0]:
+            return self.default
+        quoted = True if self.settings.quoting is None else self.settings.quoting
+        fits = {delimiter: _fit(beginning, delimiter, quoted=quoted) for delimiter in DELIMITERS}
+        best = max(fits, key=lambda delimiter: fits[delimiter])
+        return best if self.detected or fits[best][0] == 1 else self.default
 
     def _plain_records(self, first: Numbered, rest: Iterator[Numbered]) -> Iterator[Record]:
         delimiter = self.delimiter
@@ -242,6 +255,7 @@ def _sample(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
 class Tsv(Delimited):
     default = "\t"
     quoted = False
+    detected = False
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
@@ -255,14 +269,7 @@ class Tsv(Delimited):
 class Csv(Delimited):
     default = ","
     quoted = True
-
-    def _choose_delimiter(self, beginning: Sequence[str]) -> str:
-        """Detect the delimiter, because spreadsheets in many countries write semicolons: the one with which most of
-        the first rows have as many fields as the header, then the one with most fields."""
-        if self.settings.delimiter is not None:
-            return super()._choose_delimiter(beginning)
-        fits = {delimiter: _fit(beginning, delimiter, quoted=self._quoting) for delimiter in DELIMITERS}
-        return max(fits, key=lambda delimiter: fits[delimiter])
+    detected = True
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
@@ -270,8 +277,9 @@ class Csv(Delimited):
             csv.writer(file, lineterminator="\n").writerows(_lists(rows, columns))
 
 
-def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> tuple[float, int]:
-    """(share of rows with as many fields as the header, number of fields): the larger, the better a delimiter fits.
+def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> tuple[float, bool, int]:
+    """(share of rows with as many fields as the header, whether no space follows it in the header, number of fields):
+    the larger, the better a delimiter fits. A comma before a space is more likely part of a name.
 
     The share is -1 if the header is one field, and 0 if the quoting is wrong.
     """
@@ -287,10 +295,10 @@ def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> tuple[flo
     else:
         widths = [text.count(delimiter) + 1 for text in beginning if text]
     if not widths or widths[0] == 1:
-        return -1.0, 1
+        return -1.0, False, 1
     rows = widths[1:]
     share = sum(width == widths[0] for width in rows) / len(rows) if rows else 1.0
-    return 0.0 if bad_quotes else share, widths[0]
+    return 0.0 if bad_quotes else share, f"{delimiter} " not in beginning[0], widths[0]
 
 
 def _lists(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[list[str]]:

@@ -27,7 +27,10 @@ class DataSettings(Settings):
     dev_share: Share = Field(0.05, description="share of the rows held out for development without --dev")
     dev_most: Count = Field(2000, description="maximum number of rows held out")
     delimiter: Literal["comma", "semicolon", "tab", "pipe", ",", ";", "\t", "|"] | None = Field(
-        None, description="delimiter of .csv and .tsv files (default: detected for .csv, tab for .tsv)"
+        None, description="delimiter of .csv and .tsv files (default: detected)"
+    )
+    decimal: Literal["point", "comma"] | None = Field(
+        None, description="decimal mark of numbers (default: comma in files with semicolons between fields, else point)"
     )
     quoting: bool | None = Field(None, description="whether fields may be quoted (default: yes for .csv, no for .tsv)")
     encoding: str = Field("utf-8", description="encoding of text files")
@@ -75,6 +78,11 @@ class Format(ABC):
         self.path = path
         self.settings = settings
         self.bad = bad
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether numbers are written with decimal commas."""
+        return self.settings.decimal == "comma"
 
     @property
     def notes(self) -> list[str]:

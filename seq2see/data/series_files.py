@@ -243,6 +243,20 @@ _BETWEEN_NUMBERS = re.compile(r"\s*,\s*|\s+")
 _DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?")
 
 
+def decimal_points(text: str) -> str:
+    """Numbers with decimal commas as with points; other words stay as they are.
+
+    >>> decimal_points("0,5 -1.234,5; 3"), decimal_points("1,2,3")
+    ('0.5 -1234.5; 3', '1,2,3')
+    """
+
+    def point(word: re.Match[str]) -> str:
+        number = word[0]
+        return number.replace(".", "").replace(",", ".") if _DECIMAL_COMMA.fullmatch(number) else number
+
+    return re.sub(r"[^\s;]+", point, text)
+
+
 def parse_series(text: str) -> Values:
     """The numbers of a text: steps between semicolons or ends of lines, channels between spaces or commas; without
     either of the former every number is a step. A JSON list of numbers, or of lists, is the same.
@@ -335,11 +349,11 @@ def _check_comma(cell: str) -> None:
     words = re.split(r"[\s;]+", cell.strip())
     decimal = [word for word in words if _DECIMAL_COMMA.fullmatch(word)]
     if decimal and all("," not in word or _DECIMAL_COMMA.fullmatch(word) for word in words):
-        point = decimal[0].replace(".", "").replace(",", ".")
+        point = decimal_points(decimal[0])
         two = decimal[0].replace(",", " ")
         raise UserError(
-            f"{shortened(decimal[0])} has a comma between digits, and decimal commas are not read; allowed: "
-            f"{shortened(point, quotes=False)}, or {shortened(two, quotes=False)} for two numbers"
+            f"{shortened(decimal[0])} has a comma between digits; allowed: {shortened(point, quotes=False)}, "
+            f"{shortened(two, quotes=False)} for two numbers, or data.decimal=comma for decimal commas"
         )
 
 
@@ -590,9 +604,11 @@ def _with(first: tuple[int, list[str]], rest: Iterator[tuple[int, list[str]]]) -
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """(number of the line, fields) of lines that are not empty; the delimiter is the one that occurs in the first."""
+    """(number of the line, fields) of lines that are not empty. The delimiter is the one that occurs in the first: a
+    comma beside another one is part of a number or a name, and decimal."""
     beginning = next((line for line in islice(io.StringIO(text), 1000) if line.strip()), "")
-    delimiter = max(_DELIMITERS, key=beginning.count)
+    others = [delimiter for delimiter in _DELIMITERS if delimiter != "," and delimiter in beginning]
+    delimiter = max(others or ",", key=beginning.count)
     if delimiter not in beginning:
         for number, line in enumerate(io.StringIO(text), start=1):
             if line.strip():
@@ -607,7 +623,10 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
         if cells is None:
             return
         if any(cell.strip() for cell in cells):
-            yield reader.line_num, cells
+            yield (
+                reader.line_num,
+                [decimal_points(cell) if "," in cell else cell for cell in cells] if others else cells,
+            )
 
 
 def _cell(cell: str, line: int, place: int, columns: Sequence[str], settings: SeriesInput) -> float:
@@ -618,9 +637,7 @@ def _cell(cell: str, line: int, place: int, columns: Sequence[str], settings: Se
         if word.lower() in MISSING:
             return math.nan
     column = f"column '{columns[place]}'" if columns else f"column {place + 1}"
-    comma = "; decimal commas are not read: 0.33, not 0,33" if _DECIMAL_COMMA.fullmatch(word) else ""
-    more = comma or _instead(settings)
-    raise MediaError(f"line {line:,}, {column} is {shortened(word)}, which is not a number{more}")
+    raise MediaError(f"line {line:,}, {column} is {shortened(word)}, which is not a number{_instead(settings)}")
 
 
 def _instead(settings: SeriesInput) -> str:

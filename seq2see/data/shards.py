@@ -6,6 +6,7 @@ import glob
 from collections.abc import Sequence
 from pathlib import Path
 
+from seq2see.data.excel import split_sheet
 from seq2see.data.formats import formats
 from seq2see.data.sources import PACKED, check_exists
 from seq2see.errors import UserError
@@ -29,7 +30,7 @@ def shards_of(path: str | Path) -> list[Path]:
     """
     path = Path(path)
     if not names_several(path):
-        check_exists(path)
+        check_exists(split_sheet(path)[0])
         return [path]
     if path.is_dir():
         paths = [file for file in path.iterdir() if is_table(file.name)]

@@ -15,8 +15,8 @@ from seq2see.errors import UserError, imported, nearest
 from seq2see.files import SURROGATES
 
 MAGIC = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook: save it as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as CSV",
+    b"PK\x03\x04": "a zip archive or an Excel workbook: name that .xlsx",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save it as .xlsx or CSV",
     b"PAR1": "a Parquet file: name it .parquet",
     b"\x1f\x8b": "compressed by gzip: name it .gz",
     b"\x28\xb5\x2f\xfd": "compressed by Zstandard: name it .zst",
@@ -26,6 +26,13 @@ MAGIC = {
     b"%PDF": "a PDF document",
 }
 WIDE = ("utf-16", "utf-32")
+WIDE_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # begins as that of UTF-16 does
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Byte order marks and their encodings."""
 NOT_OF_FILES = ("unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined")
 """Python codecs that are not encodings of text files."""
 AT_ONCE = ("utf-8", "ascii", "iso8859-1")
@@ -149,9 +156,10 @@ class _ZstdFile(io.RawIOBase):
 
 def read_lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -> Iterator[tuple[int, str]]:
     """Numbered lines (from 1) without line ends. Undecodable lines go to `bad`, which raises or skips."""
-    wide = encoding.lower().replace("_", "-").startswith(WIDE)
     with open_bytes(path) as file:
         start = file.read(_PROBE)
+    encoding = _marked(start, encoding)
+    wide = encoding.lower().replace("_", "-").startswith(WIDE)
     _refuse_binary(path, start, wide=wide)
     returns = _ends_in_returns(start.decode(encoding, "ignore"))
     with open_bytes(path) as file:
@@ -159,6 +167,14 @@ def read_lines(path: Path, *, encoding: str, bad: Callable[[RowError], None]) ->
             yield from _wide_lines(path, file, encoding, bad, returns=returns)
         else:
             yield from _narrow_lines(path, file, encoding, bad, returns=returns)
+
+
+def _marked(start: bytes, encoding: str) -> str:
+    """UTF-16 or UTF-32 where a file that is to be UTF-8 begins with their byte order mark (spreadsheets save "Unicode
+    text" so); the given encoding elsewhere."""
+    if codecs.lookup(encoding).name != "utf-8":
+        return encoding
+    return next((wide for mark, wide in WIDE_MARKS.items() if start.startswith(mark)), encoding)
 
 
 def _ends_in_returns(start: str) -> bool:
@@ -221,7 +237,9 @@ def read_blocks(path: Path, *, encoding: str, bad: Callable[[RowError], None]) -
         return None
     with open_bytes(path) as file:
         start = file.read(_PROBE)
-    return None if _ends_in_returns(start.decode(encoding, "ignore")) else _read_blocks(path, start, bad)
+    if _marked(start, encoding) != encoding or _ends_in_returns(start.decode(encoding, "ignore")):
+        return None
+    return _read_blocks(path, start, bad)
 
 
 def _read_blocks(path: Path, start: bytes, bad: Callable[[RowError], None]) -> Iterator[tuple[int, bytes]]:
@@ -307,7 +325,5 @@ def _refuse_binary(path: Path, start: bytes, *, wide: bool) -> None:
     for magic, what in MAGIC.items():
         if start.startswith(magic):
             raise UserError(f"{path}: not a text table but {what}")
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not wide:
-        raise UserError(f"{path}: the text is encoded in UTF-16; set data.encoding=utf-16")
     if b"\0" in start and not wide:
         raise UserError(f"{path}: a binary file, not text (a zero byte at byte {start.index(0) + 1})")

@@ -1,8 +1,7 @@
-"""Tables: files by suffix, read row by row and never as a whole; data sets by name; rows in memory."""
+"""Tables: files by suffix, read row by row and never as a whole; data sets by name."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import Counter
@@ -13,13 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
+from seq2see.data.excel import split_sheet
 from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
+from seq2see.data.series_files import decimal_points
 from seq2see.data.shards import MARKS, names_several, shards_of
 from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_NAME, PACKED, RowError, check_encoding, check_exists
 from seq2see.errors import UserError, counted, listing, nearest
+from seq2see.files import shortened
 
 MAX_LISTED = 50
 """Unusable rows that are listed one by one."""
@@ -65,6 +65,7 @@ class Table:
         self.blanks: dict[str, Blanks] = {}
         self.unusable: dict[str, list[str]] = {}
         self._dropped = Counter[str]()
+        self._decimal = ""
         self._rows = self._characters = 0
 
     def bad(self, error: RowError) -> None:
@@ -106,6 +107,15 @@ class Table:
         rows = counted(self._dropped[what], "row")
         return "\n".join([f"{self.path.name}: {rows} with {what} that cannot be used:", *listed])
 
+    def points(self, value: Any) -> Any:
+        """A cell of numbers, those with decimal commas as with points where the table has such."""
+        if not isinstance(value, str) or "," not in value or not self._format.decimal_comma:
+            return value
+        text = decimal_points(value)
+        if text != value and not self._decimal:
+            self._decimal = f"{shortened(value, 20)} as {shortened(text, 20)}"
+        return text
+
     def skip_blank(self, column: str, line: int, *, rows: int = 1) -> None:
         """Count rows that were skipped because this column is empty; line: of the first."""
         self.blanks.setdefault(column, Blanks(0, line)).rows += rows
@@ -116,9 +126,13 @@ class Table:
         notes = list(self._format.notes)
         notes += [
             f"{self.path.name}: {counted(blanks.rows, 'row')} with an empty '{column}' left out,"
-            f" the first at {self._format.place_inside(blanks.first)}"
+            f" the first at {self.place_inside(blanks.first)}"
             for column, blanks in self.blanks.items()
         ]
+        if self._decimal:
+            notes.append(
+                f"{self.path.name}: decimal commas are read: {self._decimal} (data.decimal=point: they are not)"
+            )
         if self.skipped:
             notes.append(f"{counted(self._dropped[SKIPPED], 'bad row')} skipped; the first: {self.skipped[0]}")
         return notes + [f"left out: {self._list_rows(what)}" for what in self.unusable]
@@ -136,6 +150,10 @@ class Table:
     def place(self, line: int) -> str:
         """'pairs.tsv, line 12'"""
         return self._format.place(line)
+
+    def place_inside(self, line: int) -> str:
+        """'line 12'; of a table in several files also which one."""
+        return self._format.place_inside(line)
 
     def _too_long(self, row: Row, sizes: Sequence[int]) -> str:
         longest = max(sizes)
@@ -221,7 +239,7 @@ def read(path: str | Path, *, settings: DataSettings | None = None) -> Table:
     if names_several(path):
         table = Table(path, settings, partial(Shards, shards_of(path)))
     else:
-        check_exists(path)
+        check_exists(split_sheet(path)[0])
         table = Table(path, settings, formats["folder"] if path.is_dir() else format_of(path))
     next(iter(table))
     return table
@@ -242,6 +260,10 @@ class Shards(Format):
     @property
     def files(self) -> list[Path]:
         return [part.path for part in self._parts]
+
+    @property
+    def decimal_comma(self) -> bool:
+        return self._parts[0].decimal_comma
 
     @property
     def notes(self) -> list[str]:
@@ -307,14 +329,15 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
 
 def format_of(path: Path) -> type[Format]:
     """The format of a file's suffix."""
+    path = split_sheet(path)[0]
     suffix = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
     name = suffix.lower().removeprefix(".")
     if name == "folder" or name not in formats:
         known = [f".{other}" for other in formats if other != "folder"]
         raise UserError(
             f"{path}: unknown suffix '{suffix}'{nearest(suffix, known)}; a table must be one of {', '.join(known)},"
-            " each also with .gz or .zst, a folder of such files, a pattern (data/*.tsv), or the folder of a Hugging"
-            " Face dataset"
+            " each but .xlsx also with .gz or .zst, a folder of such files, a pattern (data/*.tsv), or the folder of a"
+            " Hugging Face dataset"
         )
     return formats[name]
 
@@ -374,129 +397,3 @@ def table_in(folder: Path, stem: str) -> Path | None:
         if parts[0] in known and parts[1:] in ([], *([suffix[1:]] for suffix in PACKED)):
             return path
     return None
-
-
-# ---------------- Rows in memory: lists of dicts and DataFrames, read like any other table
-
-Record = dict[str, Any]
-Data = str | Path | Sequence[Mapping[str, Any]] | Any
-"""A table: a path, a list of dicts by column, or a DataFrame (pandas, polars, pyarrow, Hugging Face)."""
-
-NAME = "the rows given"
-
-
-def is_frame(data: Any) -> bool:
-    """Whether an object has rows and named columns but is not a list."""
-    if isinstance(data, str | bytes | Path | Mapping | Sequence):
-        return False
-    pandas = hasattr(data, "columns") and hasattr(data, "to_dict")
-    return pandas or any(hasattr(data, name) for name in ("to_dicts", "to_pylist", "column_names"))
-
-
-def _rows_of(frame: Any) -> Iterable[Any]:
-    """The rows of a DataFrame, for each library."""
-    rows: Iterable[Any]
-    if hasattr(frame, "to_dicts"):  # polars
-        rows = frame.to_dicts()
-    elif hasattr(frame, "to_pylist"):  # pyarrow
-        rows = frame.to_pylist()
-    elif hasattr(frame, "column_names"):  # Hugging Face
-        rows = frame
-    else:  # pandas
-        rows = frame.to_dict("records")
-    return rows
-
-
-def records_of(data: Data, *, what: str = "data") -> list[Record]:
-    """The rows with plain values, missing ones as empty text; what: name of the argument, for messages."""
-    rows: Iterable[Any]
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        rows = data
-    elif is_frame(data):
-        rows = _rows_of(data)
-    else:
-        raise UserError(_type_error(what, data))
-    records = [_record(row, number, what) for number, row in enumerate(rows, start=1)]
-    if not records:
-        raise UserError(f"{what}: no rows")
-    for number, record in enumerate(records, start=1):
-        missing = [name for name in records[0] if name not in record]
-        if missing:
-            raise UserError(
-                f"{what}, row {number}: no column '{missing[0]}'{nearest(missing[0], record)}, which row 1 has"
-            )
-    return records
-
-
-def _type_error(what: str, data: object) -> str:
-    return (
-        f"{what}: expected the path of a table, a list of rows ({{column: value}}) or a DataFrame, "
-        f"got {type(data).__name__}"
-    )
-
-
-def _record(row: Any, number: int, what: str) -> Record:
-    if not isinstance(row, Mapping):
-        raise UserError(f"{_type_error(what, [])} with {type(row).__name__} as row {number}")
-    invalid = [key for key in row if not isinstance(key, str)]
-    if invalid:
-        raise UserError(f"{what}, row {number}: column names must be text, got {invalid[0]!r}")
-    return {key: _plain(value, f"{what}, row {number}, column '{key}'") for key, value in row.items()}
-
-
-def _plain(value: Any, place: str) -> Any:
-    """A value as in JSON; None, NaN and NA become empty text."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
-        return ""
-    if isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item, place) for item in value]
-    raise UserError(f"{place}: expected text, a number or a list of them, got {type(value).__name__}")
-
-
-class InMemory(Format):
-    """The keys of the first row are the columns."""
-
-    unit = "row"
-    in_memory = True
-
-    def __init__(self, records: Sequence[Record], path: Path, settings: DataSettings, **options: Any):
-        super().__init__(path, settings, **options)
-        self.records = records
-
-    def columns(self) -> list[str]:
-        return list(self.records[0])
-
-    def rows(self) -> Iterator[Row]:
-        for number, values in enumerate(self.records, start=1):
-            yield Row(values, number)
-
-    @staticmethod
-    def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
-        raise NotImplementedError("rows in memory cannot be written in place")
-
-
-def table_of(data: Data, *, settings: DataSettings, what: str = "data") -> Table:
-    """Rows in memory as a table; paths in it are relative to the working folder."""
-    return Table(Path(NAME), settings, partial(InMemory, records_of(data, what=what)))
-
-
-def as_lines(records: Sequence[Record], *, files: Sequence[str] = (), ascii_only: bool = False) -> bytes:
-    """Rows as the content of a .jsonl table in UTF-8; files: columns of paths, which become absolute; ascii_only: other
-    characters are escaped, so that any encoding has them."""
-    lines = []
-    for number, record in enumerate(records, start=1):
-        paths = {key: str(Path(record[key]).absolute()) for key in files if record.get(key)}
-        try:
-            line = json.dumps(record | paths, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise UserError(
-                f"{NAME}, row {number}: half of a surrogate pair (\\ud800 to \\udfff) is not text"
-            ) from None
-        lines.append(json.dumps(record | paths).encode() if ascii_only else line)
-    return b"".join(line + b"\n" for line in lines)

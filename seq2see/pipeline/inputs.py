@@ -23,8 +23,8 @@ from seq2see.pipeline.fields import Fields, Row
 def input_row(value: Any, fields: Fields) -> Row:
     """An input from Python as a row by the recipe's names.
 
-    value: a text, an array, a tensor or a list of numbers for a model with one input; a dict by name, or a sequence in
-    the recipe's order, for several; None for a language model.
+    value: a text, an array, a tensor or a list of numbers for a model with one input; a dict by name or by the
+    column of the training table, or a sequence in the recipe's order, for several; None for a language model.
     """
     values = _by_name(value, fields)
     row = {name: as_text(name, values[name], field) for name, field in fields.inputs.items()}
@@ -55,11 +55,20 @@ def _by_name(value: Any, fields: Fields) -> Mapping[str, Any]:
                 f"the model reads {counted(len(names), 'input')} ({', '.join(names) or 'none'}), got {len(value)}"
             )
         value = dict(zip(names, value, strict=True))
+    value = _by_column(value, fields)
     if not isinstance(value, Mapping) or set(value) != set(names):
         got = ", ".join(map(str, value)) if isinstance(value, Mapping) else repr(value)
         form = "" if isinstance(value, Mapping) else f"; {_form_of(fields)}"
         raise UserError(f"the model reads the inputs {', '.join(names) or 'none'}, got {got or 'none'}{form}")
     return value
+
+
+def _by_column(value: Any, fields: Fields) -> Any:
+    """The values by the recipe's names where a dict has them by the columns of the training table."""
+    columns = {name: field.settings.column or name for name, field in fields.inputs.items()}
+    if not isinstance(value, Mapping) or set(columns) & set(value) or not set(columns.values()) <= set(value):
+        return value
+    return {name: value[column] for name, column in columns.items()}
 
 
 def is_numbers(value: Any, fields: Fields) -> bool:

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from seq2see.data.columns import OUTPUT
+from seq2see.data.columns import OUTPUT, Values, as_written
 from seq2see.data.split import prefixed
 from seq2see.errors import UserError
 from seq2see.evaluation.report import TrainingOverlap
@@ -54,6 +55,12 @@ class TrainedRows:
         for rows in (self, other):
             recorder.add_hashes(rows.inputs, rows.pairs)
         return recorder.finish()
+
+    @property
+    def ambiguous(self) -> Hashes:
+        """Hashes of the inputs that have several outputs."""
+        inputs, outputs = np.unique(self.inputs, return_counts=True)
+        return np.asarray(inputs[outputs > 1])
 
     def save(self, folder: Path) -> None:
         highest = np.array([self.highest], dtype=np.uint64)
@@ -180,3 +187,45 @@ def training_overlap(
 
 def _count(these: NDArray[Any]) -> int:
     return int(np.count_nonzero(these))
+
+
+EXAMPLES_FROM = 100_000
+"""Rows among which an example of an input with several outputs is looked for."""
+
+
+def ambiguous_inputs(recipe: Recipe, trained: TrainedRows, held: Sequence[Row], rows: Iterable[Row]) -> list[str]:
+    """A note on inputs that have several outputs, of which a model can give one.
+
+    held: rows of the same table that are set aside, none of whose inputs is trained on; rows: all of them, for an
+    example.
+    """
+    if not recipe.inputs or recipe.generated_labels:
+        return []
+    recorder = Recorder.of(recipe)
+    for row in held:
+        recorder.add(row)
+    parts = [trained, recorder.finish()]
+    several = np.concatenate([part.ambiguous for part in parts])
+    if not len(several):
+        return []
+    total = sum(len(np.unique(part.inputs)) for part in parts)
+    among = f"{total:,} inputs" if trained.highest == _ALL else f"a sample of {total:,} inputs"
+    example = _example(RowHasher(recipe), set(several.tolist()), rows)
+    have = "has" if len(several) == 1 else "have"
+    return [f"{len(several):,} of {among} {have} several outputs{f', for example {example}' if example else ''}"]
+
+
+def _example(hasher: RowHasher, several: set[int], rows: Iterable[Row]) -> str:
+    """The first of these inputs with two of its outputs and where they are; empty where the rows have none."""
+    first: dict[int, tuple[int, str]] = {}
+    for number, row in enumerate(islice(rows, EXAMPLES_FROM), start=1):
+        inputs, pair = hasher(row)
+        if inputs not in several:
+            continue
+        place = row.table.place_inside(row.line) if isinstance(row, Values) else f"row {number}"
+        output = f"{shortened(as_written(row, OUTPUT), 40)} ({place})"
+        before = first.setdefault(inputs, (pair, output))
+        if before[0] != pair:
+            shown = " + ".join(shortened(as_written(row, name), 40) for name in hasher.names)
+            return f"{shown}: {before[1]} and {output}"
+    return ""

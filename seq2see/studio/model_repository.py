@@ -59,7 +59,7 @@ class ServedModel:
     def summary(self) -> Record:
         """One entry of the list of models: what a page needs for its form."""
         recipe = self.model.recipe
-        output: Record = {"kind": recipe.output.kind}
+        output: Record = {"kind": recipe.output.kind, "column": recipe.output.column or OUTPUT}
         if recipe.output.classes:
             output["labels"] = self.model.bundle.fields.output.vocabulary.symbols
         if not recipe.output.one_step:
@@ -115,7 +115,7 @@ def _describe_search(recipe: Recipe) -> Record:
 
 def _describe_input(name: str, settings: Any) -> Record:
     """What the page needs to offer a field for an input."""
-    record = {"name": name, "kind": settings.kind, "file": settings.file}
+    record = {"name": name, "column": settings.column or name, "kind": settings.kind, "file": settings.file}
     more = ("tokens", "max_length", "noun", "media")
     return record | {key: getattr(settings, key) for key in more if hasattr(settings, key)}
 

@@ -689,8 +689,8 @@ def _response_schemas() -> Schema:
         "Scores": _object(
             {"model": TEXT, "score": _reference("Score"), "each": _list(_reference("ScoredRow")), "notices": notices}
         ),
-        "ModelInput": _object({"name": TEXT, "kind": TEXT, "file": {"type": "boolean"}}),
-        "ModelOutput": _object({"kind": TEXT, "labels": _list(TEXT), "tokens": TEXT}, ["kind"]),
+        "ModelInput": _object({"name": TEXT, "column": TEXT, "kind": TEXT, "file": {"type": "boolean"}}),
+        "ModelOutput": _object({"kind": TEXT, "column": TEXT, "labels": _list(TEXT), "tokens": TEXT}, ["kind"]),
         "ModelAttention": _object(
             {"score": TEXT, "over": _list(TEXT), "scope": TEXT, "choice": TEXT, "heads": count, "reason": TEXT},
             ["score", "over"],

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from seq2see.data.columns import as_option
-from seq2see.data.tables import Data
+from seq2see.data.records import Data
 from seq2see.dropout import DROPOUTS
 from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, unwritable, write_bytes

@@ -18,7 +18,7 @@ from typing import Any
 
 from seq2see.attention import scores
 from seq2see.data.folds import DevFrom
-from seq2see.data.tables import Data
+from seq2see.data.records import Data
 from seq2see.decoders import decoders
 from seq2see.encoders import encoders
 from seq2see.errors import UserError, counted

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from seq2see.data.batches import in_pieces
 from seq2see.data.blocks import ColumnParts
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, Values, has_column, place_of, resolve
+from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.split import HoldOut, Split, hold_out_tail
-from seq2see.data.tables import Data, Table, as_lines, read, records_of, table_of
+from seq2see.data.tables import Table, read
 from seq2see.data.vocabulary import PAD, SOS, UNK
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram
@@ -39,7 +40,7 @@ from seq2see.pipeline.fields import Fields, unbuilt_fields
 from seq2see.pipeline.frozen_features import cache_folder
 from seq2see.pipeline.table_cache import MOST_BYTES, StoredTable, TableCache
 from seq2see.pipeline.table_stream import TableStream
-from seq2see.pipeline.trained_rows import Recorder, TrainedRows, training_overlap
+from seq2see.pipeline.trained_rows import Recorder, TrainedRows, ambiguous_inputs, training_overlap
 from seq2see.progress import ReadingProgress
 from seq2see.recipe import Recipe
 from seq2see.recipe.fitting import TableFacts
@@ -162,8 +163,10 @@ def held_table(
     fields: Fields | None = None,
     optional: Sequence[str] = (),
 ) -> tuple[Table, Resolution]:
-    """The same for rows in memory, whose keys are columns or the recipe's own names."""
-    table = table_of(data, settings=recipe.data)
+    """The same for rows in memory, whose keys are columns or the recipe's own names, or which have none and are in the
+    recipe's order."""
+    keys, least = _keys(recipe, columns, optional)
+    table = table_of(data, settings=recipe.data, names=keys, least=least)
     names = [name for name, _ in wanted_columns(recipe) if name not in optional or name in table.columns]
     if columns is None and all(name in table.columns for name in names):
         columns = names
@@ -175,10 +178,18 @@ def held_table(
 
 def lines_of(recipe: Recipe, data: Data, columns: Sequence[str] | None, *, what: str) -> bytes:
     """Rows in memory as the content of a JSONL table."""
-    records = records_of(data, what=what)
+    records = records_of(data, what=what, names=_keys(recipe, columns)[0])
     mapping = resolve(list(records[0]), wanted_columns(recipe), columns, path=what).mapping
     files = [name for name, field in unbuilt_fields(recipe).items() if field.settings.file and name in mapping]
     return as_lines(records, files=[mapping[name] for name in files])
+
+
+def _keys(recipe: Recipe, columns: Sequence[str] | None, optional: Sequence[str] = ()) -> tuple[list[str], int]:
+    """(names for the values of rows that have none, in the recipe's order; how many of them each row has at least)."""
+    wanted = wanted_columns(recipe)
+    names = list(dict.fromkeys(column for _, column in wanted))
+    needed = {column for name, column in wanted if name not in optional}
+    return (list(columns), len(columns)) if columns is not None else (names, len(needed))
 
 
 def lists_in(fields: Mapping[str, Field]) -> dict[str, Joined]:
@@ -235,15 +246,25 @@ def read_corpus(
                 raise UserError(f"data.shuffle_rows: {recipe.data.shuffle_rows:,}: rows are streamed for {allowed}")
             return _read_windows(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
         if parts:
-            return _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
+            corpus = _read_blocks(recipes[0], rows, parts, dev=dev_rows, fields=fields, notes=notes)
+            return _with_ambiguous(corpus, rows, split=dev is None)
         read = _read_stream if recipe.data.stream else _read_rows
-        corpus = read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(data, folder), notes=notes)
+        corpus = read(recipes[0], rows, dev=dev_rows, fields=fields, cache=_cache(table, folder), notes=notes)
         if isinstance(corpus.fields.alignment, TimeReader) and isinstance(corpus.train, Dataset):
             try:
                 corpus.fields.alignment.check_unit(corpus.train.stores[ALIGNMENT])
             except UserError as error:
                 raise UserError(f"{table.path}: {error}") from None
-        return corpus
+        return _with_ambiguous(corpus, rows, split=dev is None)
+
+
+def _with_ambiguous(corpus: Corpus, rows: _Reader, *, split: bool) -> Corpus:
+    """The same with a note on inputs of the table that have several outputs. split: the dev rows are of that table."""
+    small = sum(path.stat().st_size for path in rows.table.files) <= IN_MEMORY_TO
+    held = corpus.dev if split else []
+    with closing(rows()) as every:
+        notes = ambiguous_inputs(corpus.recipe, corpus.trained, held, every if small else ())
+    return replace(corpus, notes=[*corpus.notes, *notes])
 
 
 def _read_blocks(
@@ -533,9 +554,9 @@ def _check_aligned(recipe: Recipe, table: Table, resolution: Resolution) -> list
     return [f"no column '{column}': nothing is known of where to look (loss.alignment.optional)"]
 
 
-def _cache(data: str | Path, folder: Path | None) -> Path | None:
+def _cache(table: Table, folder: Path | None) -> Path | None:
     """The folder of files of ids, for tables that are too large for memory; None for others."""
-    size = Path(data).stat().st_size if Path(data).is_file() else ON_DISK_FROM
+    size = sum(path.stat().st_size for path in table.files)
     return folder / "cache" if folder is not None and size >= ON_DISK_FROM else None
 
 
@@ -612,8 +633,7 @@ class _Reader:
         if not self._keep:
             yield from rows
             return
-        path = Path(self.table.path)
-        small = path.is_file() and path.stat().st_size <= IN_MEMORY_TO
+        small = sum(path.stat().st_size for path in self.table.files) <= IN_MEMORY_TO
         store = _RowStore(self.table, in_memory=small, folder=self._folder)
         try:
             for row in rows:

@@ -12,7 +12,8 @@ from typing import Any
 from seq2see.data.columns import OUTPUT
 from seq2see.data.folds import DevFrom, Fold, folds_by_group, folds_by_row
 from seq2see.data.formats import Row
-from seq2see.data.tables import Data, Table, as_lines, records_of
+from seq2see.data.records import Data, as_lines, records_of
+from seq2see.data.tables import Table
 from seq2see.errors import UserError, counted, listing, nearest
 from seq2see.evaluation.metrics import Measured, join_rows, measure
 from seq2see.evaluation.ranking import GroupOutcome

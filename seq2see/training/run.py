@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +175,40 @@ def replay(recipe: Recipe, sources: Sources, *, folder: Path, listeners: Sequenc
     ):
         run = _Run(recipe, sources, folder=folder, listeners=listeners, resume=True, start=None, world=world)
         return run.replay(saved, Path(own))
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a run takes here, estimated from a few updates; without reading the table and measuring on dev.
+
+    seconds: of an update; updates: of an epoch; total: seconds of the whole run; limit: the setting that ends it.
+    """
+
+    seconds: float
+    measured: int
+    updates: int
+    total: float
+    limit: str
+
+
+def time_updates(
+    recipe: Recipe, sources: Sources, folder: Path, *, updates: int, seconds: float
+) -> tuple[Bundle, Corpus, Timing]:
+    """Read the tables and build the model of a run, compute a few of its updates, and tell how long a run would take.
+
+    updates: at most, from all parts of an epoch; seconds: after which no further one begins; folder: a temporary one.
+    """
+    run = _Run(recipe, sources, folder=folder, listeners=[], resume=False, start=None, world=World())
+    run._read(folder)
+    feed = run._feed()
+    trainer = run._trainer(feed)
+    times = trainer.time_updates(updates, seconds)
+    each = sum(times) / max(len(times), 1)
+    settings, batches = run.recipe.training, feed.batches(0)
+    limits = {"epochs": settings.epochs * batches * each, "updates": settings.updates * each}
+    limits["minutes"] = 60.0 * settings.minutes
+    limit = min((name for name in limits if getattr(settings, name)), key=lambda name: limits[name], default="patience")
+    return run.bundle, run.corpus, Timing(each, len(times), batches, limits.get(limit, 0.0), f"training.{limit}")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from seq2see.data.columns import OUTPUT
-from seq2see.data.tables import Data, as_lines, records_of
+from seq2see.data.records import Data, as_lines, records_of
 from seq2see.errors import UserError
 from seq2see.files import MEBIBYTE, read_json, shortened, write_bytes
 from seq2see.locking import lock_folder

@@ -182,6 +182,19 @@ class Trainer:
             raise stop.exception()
         self._finish()
 
+    def time_updates(self, most: int, seconds: float) -> list[float]:
+        """Seconds of some updates, spread over an epoch; the first, which is slower, is not among them. They change the
+        weights: this is no run. seconds: after which no further one begins."""
+        batches, times, begun = self.feed.batches(0), list[float](), time.perf_counter()
+        for number in range(most + 1 if most else 0):
+            self.state.index = min(number * batches // (most + 1), batches - 1)
+            start = time.perf_counter()
+            self._update(batches)
+            times.append(time.perf_counter() - start)
+            if time.perf_counter() - begun > seconds:
+                break
+        return times[1:] or times
+
     def _stops(self, stop: StopRequest) -> bool:
         """Whether a signal has asked any process to stop."""
         number = stop.number if stop else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from seq2see.data.tables import Data
+from seq2see.data.records import Data
 from seq2see.errors import UserError, counted, imported
 from seq2see.evaluation import lookup
 from seq2see.evaluation.trials import State, Trial, Tuning, short_names

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seq2see.data.columns import ALIGNMENT, OUTPUT, Resolution
+from seq2see.data.records import Data
 from seq2see.data.split import row_hash
-from seq2see.data.tables import Data, Table
+from seq2see.data.tables import Table
 from seq2see.data.vocabulary import EOS, SPECIALS
 from seq2see.errors import UserError, counted
 from seq2see.pipeline.bundle import Bundle

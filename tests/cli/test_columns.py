@@ -94,6 +94,13 @@ def test_a_dev_table_may_have_the_names_of_the_recipe_or_of_the_training_table(s
         api.train(spelling, table, dev=dev, out=tmp_path / f"run{number}", updates=1, listeners=[])
 
 
+def test_an_input_in_python_may_go_by_its_column(named: tuple[Path, Path]) -> None:
+    model = api.load(named[0])
+    expected = model.predict("abc").text
+    assert model.predict({"Heard": "abc"}).text == expected
+    assert model.predict({"source": "abc"}).text == expected
+
+
 # ---------------------------------------------------------------- names with commas
 
 
@@ -115,7 +122,15 @@ def test_a_column_with_a_comma_is_named_in_quotes(spelling: Path, call: Call, tm
     assert load_recipe(tmp_path / "model" / "recipe.yaml").output.column == "Spelt"
 
 
-@pytest.mark.parametrize("given", [(), ("--columns", "Heard (age, village),Spelt"), ("--columns", "Heard,Spelt")])
+def test_a_column_with_a_comma_is_found_without_quotes_too(spelling: Path, call: Call, tmp_path: Path) -> None:
+    table = csv(tmp_path / "heard.csv", "Heard (age, village);Spelt;note", between=";", beside="x")
+    train = ("train", spelling, "--data", table, "--out", tmp_path / "model", "--updates", 1)
+    assert call(*train, "--columns", "Heard (age, village),Spelt").code == 0
+    recipe = load_recipe(tmp_path / "model" / "recipe.yaml")
+    assert (recipe.inputs["source"].column, recipe.output.column) == ("Heard (age, village)", "Spelt")
+
+
+@pytest.mark.parametrize("given", [(), ("--columns", "Heard,Spelt")])
 def test_messages_give_names_that_can_be_pasted(
     given: tuple[str, ...], spelling: Path, call: Call, tmp_path: Path
 ) -> None:

@@ -13,8 +13,10 @@ import seq2see
 from seq2see.api import Model
 from seq2see.data import tables
 from seq2see.data.formats import DataSettings
-from seq2see.data.tables import as_lines, records_of, table_of
+from seq2see.data.records import as_lines, records_of, table_of
 from seq2see.errors import Notice, UserError
+from seq2see.recipe import load_recipe
+from seq2see.training.dataset import lines_of
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, same, weights
 
@@ -183,3 +185,101 @@ def test_rows_in_memory_may_be_as_many_as_fit(monkeypatch: pytest.MonkeyPatch) -
     assert len(list(table_of(rows, settings=DataSettings()))) == 50
     with pytest.raises(UserError, match="row 2, column 'y': 501 characters, at most 500"):
         list(table_of([*rows[:1], {"x": [], "y": "b" * 501}], settings=DataSettings()))
+
+
+# ---------------------------------------------------------------- rows without names, real libraries
+
+PAIRS = [(word, word.upper()) for word in WORDS]
+
+
+class Interchanged:
+    """A DataFrame that others can ask for its columns, and nothing else."""
+
+    def __init__(self, protocol: str):
+        import pyarrow
+
+        table = pyarrow.Table.from_pylist(LISTED)
+        setattr(type(self), protocol, staticmethod(getattr(table, protocol)))
+
+
+def frames() -> dict[str, Any]:
+    """The same rows in every form."""
+    import datasets
+    import pandas
+    import polars
+    import pyarrow
+
+    return {
+        "pairs": PAIRS,
+        "lists": [list(pair) for pair in PAIRS],
+        "dicts": LISTED,
+        "pandas": pandas.DataFrame(LISTED),
+        "polars": polars.DataFrame(LISTED),
+        "polars query": polars.DataFrame(LISTED).lazy(),
+        "pyarrow": pyarrow.Table.from_pylist(LISTED),
+        "dataset": datasets.Dataset.from_list(LISTED),
+        "capsule": type("Capsule", (Interchanged,), {})("__arrow_c_stream__"),
+        "interchange": type("Interchange", (Interchanged,), {})("__dataframe__"),
+    }
+
+
+FORMS = ["pairs", "lists", "dicts", "pandas", "polars", "polars query", "pyarrow", "dataset", "capsule", "interchange"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.filterwarnings("ignore::seq2see.errors.Notice")
+def test_every_form_is_measured_predicted_and_encoded(form: str, model: Model) -> None:
+    data = frames()[form]
+    assert model.evaluate(data).metrics == model.evaluate(LISTED).metrics
+    assert model.score(data).log_probability == model.score(LISTED).log_probability
+    assert [answer.text for answer in model.predict(data)] == [answer.text for answer in model.predict(WORDS)]
+    assert model.encode(data) == model.encode(WORDS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_written_down_alike_for_training(form: str) -> None:
+    recipe = load_recipe(NAMED)
+    assert lines_of(recipe, frames()[form], None, what="data") == lines_of(recipe, LISTED, None, what="data")
+
+
+def test_a_column_of_a_frame_is_a_list_of_inputs(model: Model) -> None:
+    expected = [answer.text for answer in model.predict(WORDS)]
+    data = frames()
+    for column in (*(data[form]["latin"] for form in ("pandas", "polars", "pyarrow", "dataset")),):
+        assert [answer.text for answer in model.predict(column)] == expected
+        assert len(model.encode(column)) == len(WORDS)
+    with pytest.warns(Notice, match="1 of 25 rows has an empty input"):
+        assert model.predict(pandas_column([*WORDS, None]))[-1].reason
+
+
+def pandas_column(values: list[str | None]) -> Any:
+    import pandas
+
+    return pandas.Series(values)
+
+
+def test_rows_without_names_have_as_many_values_as_the_recipe_has_columns(model: Model, tmp_path: Path) -> None:
+    for rows in ([("a", "b", "c")], [("a", "b"), ("a",)], [("a", "b"), "ab"]):
+        for action in (lambda rows=rows: run(rows, tmp_path / "run"), lambda rows=rows: model.evaluate(rows)):
+            with pytest.raises(UserError, match=r"row [12]"):
+                action()
+
+
+def test_columns_name_the_values_of_rows_without_names(tmp_path: Path) -> None:
+    trained = run(PAIRS, tmp_path / "run", columns=["heard", "spelt"])
+    assert (trained.recipe.inputs["source"].column, trained.recipe.output.column) == ("heard", "spelt")
+
+
+def test_texts_of_a_language_model_need_no_names(tmp_path: Path) -> None:
+    recipe = {"inputs": {}, "output": {"tokens": "character"}, "decoder": {"size": 4}}
+    model = seq2see.train(recipe, WORDS, out=tmp_path / "run", updates=1, epochs=0, listeners=[])
+    with pytest.warns(Notice, match="trained on"):
+        assert model.score(WORDS).rows == len(WORDS)
+
+
+def test_a_dataset_with_splits_names_them(model: Model) -> None:
+    import datasets
+
+    splits = datasets.DatasetDict(train=frames()["dataset"], test=frames()["dataset"])
+    with pytest.raises(UserError, match=r"'train', 'test'.*data\['train'\]"):
+        model.evaluate(splits)

@@ -98,6 +98,40 @@ def test_the_delimiter_of_a_csv_is_the_one_that_fits_most_rows(put: Put, between
     assert [list(row.values.values()) for row in table] == [["1", "2"], ["x, y", "z, w, v"]]
 
 
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ("Name, first;Name, last\nabe, a;bee, b\n", ["Name, first", "Name, last"]),
+        ("x, m;y, m;label\n0,5;1,5;a\n", ["x, m", "y, m", "label"]),
+        ("a, b, c\n1, 2, 3\n", ["a", "b", "c"]),
+    ],
+)
+def test_a_comma_before_a_space_in_the_header_is_part_of_a_name_where_another_delimiter_fits(
+    put: Put, content: str, columns: list[str]
+) -> None:
+    assert read(put("x.csv", content)).columns == columns
+
+
+def test_a_tsv_without_tabs_is_read_by_the_delimiter_it_has(put: Put) -> None:
+    table = read(put("x.tsv", 'en;de\n"a;b";c\nd;e\n'))
+    assert values(table) == [{"en": "a;b", "de": "c"}, {"en": "d", "de": "e"}]
+    assert [note for note in table.notes if "semicolon" in note and "data.delimiter" in note]
+    one = read(put("y.tsv", "text, plain\na, b, c\nd\n"))
+    assert (one.columns, [row.values["text, plain"] for row in one]) == (["text, plain"], ["a, b, c", "d"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.txt", "x.jsonl"])
+def test_a_byte_order_mark_tells_the_encoding(put: Put, name: str, encoding: str) -> None:
+    lines = {"csv": '"en",de\nMädchen,girl\n', "tsv": "en\tde\nMädchen\tgirl\n", "txt": "Mädchen\n"}
+    content = lines.get(name.partition(".")[2], '{"en": "Mädchen", "de": "girl"}\n')
+    table = read(put(name, content.encode(encoding)))
+    assert next(iter(next(iter(table)).values.values())) == "Mädchen"
+    assert table.columns == (["text"] if name == "x.txt" else ["en", "de"])
+    blocks = [row.values for block in table.blocks() for row in table.block_rows(block)]
+    assert blocks == [row.values for row in table]
+
+
 def test_quotes_count_when_a_delimiter_is_chosen(put: Put) -> None:
     table = read(put("x.csv", '"a;b",c\n"1;2",3\n"4;5;6",7\n'))
     assert table.columns == ["a;b", "c"]
@@ -129,10 +163,11 @@ def test_the_delimiter_can_be_set(put: Put, given: Any, columns: list[str]) -> N
     assert not table.notes
 
 
-def test_a_tsv_is_read_by_its_tabs_unless_it_is_set_otherwise(put: Put) -> None:
-    path = put("x.tsv", "a;b\n1;2\n")
-    assert read(path).columns == ["a;b"]
-    assert read(path, settings=DataSettings(delimiter=";")).columns == ["a", "b"]
+def test_a_tsv_is_read_by_its_tabs_where_it_has_some_or_that_is_set(put: Put) -> None:
+    assert read(put("x.tsv", "a;b;c\td\n1;2;3\t4\n")).columns == ["a;b;c", "d"]
+    path = put("y.tsv", "a;b\n1;2\n")
+    assert read(path).columns == ["a", "b"]
+    assert read(path, settings=DataSettings(delimiter="tab")).columns == ["a;b"]
 
 
 @pytest.mark.parametrize("given", ["comma", "tab", ",", ";", "|", "\t"])

@@ -448,7 +448,6 @@ BAD_FILES: dict[str, tuple[bytes | str, list[str]]] = {
     "empty": ("", ["length zero"]),
     "header alone": ("a,b\n", ["length zero"]),
     "text": ("a,b\n1,x\n", ["line 2", "column 'b'", "'x'"]),
-    "comma": ("a;b\n1;0,33\n", ["line 2", "column 'b'", "decimal commas"]),
     "dates": ("2021-01-01,5\n", ["line 1", "column 1", "2021-01-01"]),
     "ragged": ("1,2\n3\n", ["line 2", "1 field"]),
     "beyond": ("1,2\n3,1e300\n", ["step 2, channel 2"]),
@@ -706,7 +705,7 @@ def test_cells_of_one_series_have_one_length(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cell", ["-0,33", "1.234,5", "0,33 0,5", "3;0,5"])
 def test_decimal_commas_in_several_columns_are_refused(cell: str) -> None:
-    with pytest.raises(CellError, match="decimal commas are not read") as refused:
+    with pytest.raises(CellError, match=r"data\.decimal=comma") as refused:
         series_of_columns(["1", cell])
     assert refused.value.place == 1
 
@@ -719,7 +718,7 @@ def test_commas_between_numbers_of_a_column_are_none_in_numbers() -> None:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("-0,33", ["'-0,33'", "decimal commas", "-0.33"]),
+        ("0,3,x", ["step 3 is 'x'"]),
         ("abc", ["'abc' is not a number"]),
         ("1e39", ["1e39"]),
         ("1 x", ["step 2 is 'x'"]),
@@ -787,3 +786,40 @@ def test_a_number_too_far_away_is_a_bad_row_with_its_place() -> None:
     assert reason is not None
     assert "step 2, channel 1" in reason
     assert field.problem("1 2; 4 1") is None
+
+
+# ---------------------------------------------------------------- decimal commas
+
+
+@pytest.mark.parametrize("kind", ["series", "vector"])
+@pytest.mark.parametrize("column", ["t*", "t0", "t0, t1"])
+def test_decimal_commas_in_a_table_with_semicolons_are_read_and_that_is_said(
+    tmp_path: Path, kind: str, column: str
+) -> None:
+    encoder = {} if kind == "series" else {"encoder": {"kind": "dense"}}
+    recipe = load_recipe(LABEL | encoder | {"inputs": {"x": {"kind": kind, "column": column}}})
+    path = put(tmp_path, "y;t0;t1\na,b;0,5;1.234,5\nc;2;-0,25\n", "t.csv")
+    table, resolution = open_table(recipe, path, None)
+    rows = list(resolution.rows(table))
+    alone = column == "t0"
+    assert [parse_series(row["x"]).ravel().tolist() for row in rows] == (
+        [[0.5], [2.0]] if alone else [[0.5, 1234.5], [2.0, -0.25]]
+    )
+    assert [row["output"] for row in rows] == ["a,b", "c"]
+    assert any("data.decimal" in note for note in table.notes)
+
+
+def test_decimal_commas_are_read_where_the_recipe_says_so(tmp_path: Path) -> None:
+    settings = {"inputs": {"x": {"kind": "vector"}}, "encoder": {"kind": "dense"}}
+    path = put(tmp_path, "x\ty\n0,5 1,5\ta\n", "t.tsv")
+    numbers = {}
+    for decimal in ("comma", "point"):
+        recipe = load_recipe(LABEL | settings | {"data": {"decimal": decimal}})
+        table, resolution = open_table(recipe, path, None)
+        numbers[decimal] = parse_series(next(resolution.rows(table))["x"]).ravel().tolist()
+    assert numbers == {"comma": [0.5, 1.5], "point": [0, 5, 1, 5]}
+
+
+@pytest.mark.parametrize("content", ["a;b\n0,5;1\n2;0,25\n", "0,5;1\n2;0,25\n", "a, m\tb\n0,5\t1\n2\t0,25\n"])
+def test_decimal_commas_in_files_of_series(tmp_path: Path, content: str) -> None:
+    assert same(read_series(put(tmp_path, content), SeriesInput(source="files")).values, [[0.5, 1], [2, 0.25]])

@@ -210,9 +210,10 @@ def test_what_the_model_cannot_read_is_said(client: TestClient) -> None:
 def test_models_tell_what_they_are(client: TestClient, speller: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = client.get("/api/models").json()["models"]
     assert [one["name"] for one in models] == ["speller", "captions", "judge", "babbler"]
-    image = {"name": "image", "kind": "image", "file": True, "noun": "an image", "media": "image/*"}
+    image = {"name": "image", "column": "image", "kind": "image", "file": True, "noun": "an image", "media": "image/*"}
     assert models[1]["inputs"] == [image]
-    assert models[2]["output"] == {"kind": "label", "labels": ["alike", "different"]}
+    assert [models[0]["inputs"][0]["column"], models[0]["output"]["column"]] == ["word", "spelled"]
+    assert models[2]["output"] == {"kind": "label", "column": "verdict", "labels": ["alike", "different"]}
     assert models[3]["attention"]["reason"] == "a language model has no input to look at"
     told = client.get("/api/models/speller").json()
     (expected,) = command(capsys, "show", speller, "--json")

@@ -175,3 +175,12 @@ def test_what_the_microphone_hears_is_taken(visit: Visit) -> None:
         if enough and np.abs(heard).max() > 1000:  # it beeps
             return
     pytest.fail(f"heard {heard.size} samples, at most {np.abs(heard).max()}")
+
+
+def test_fields_name_the_columns_of_the_training_table(visit: Visit) -> None:
+    visit.open("speller")
+    assert visit.texts("label[for=entry-source] .column") == [" · word"]
+    assert "source" in visit.texts("label[for=entry-source]")[0]
+    visit.page.select_option("#model", "judge")
+    visit.page.wait_for_selector("#entry-first")
+    assert visit.page.locator("label .column").count() == 0

@@ -113,3 +113,39 @@ def test_a_table_of_one_row_is_called_so(tmp_path: Path) -> None:
     table.write_text("source\toutput\na\tb\n", encoding="utf-8")
     with pytest.raises(UserError, match="the table has one row"):
         read_corpus(load_recipe({"inputs": {"source": {}}}), table)
+
+
+def several_outputs(notes: list[str]) -> list[str]:
+    return [note for note in notes if "several outputs" in note]
+
+
+@pytest.mark.parametrize("tokens", ["word", "bpe"])
+def test_inputs_with_several_outputs_are_counted_and_one_is_named(tmp_path: Path, tokens: str) -> None:
+    rows = [f"w{number}\tx{number % 7}" for number in range(200)] + ["w3\tother", "w5\tx5", "w8\tother", " w8\tthird"]
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(["source\ttarget", *rows]) + "\n", encoding="utf-8")
+    recipe = load_recipe({"inputs": {"source": {"tokens": tokens}}, "output": {"column": "target"}})
+    (note,) = several_outputs(read_corpus(recipe, path).notes)
+    assert "2 of 200 inputs" in note
+    assert "'w3': 'x3' (line 5) and 'other' (line 202)" in note
+
+
+def test_inputs_with_several_outputs_are_counted_among_the_rows_set_aside_too(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("source\toutput\n" + "".join(f"w{n}\t{m}\n" for n in range(20) for m in "ab"), encoding="utf-8")
+    recipe = load_recipe({"inputs": {"source": {}}})
+    (note,) = several_outputs(read_corpus(recipe, path).notes)
+    assert "20 of 20 inputs" in note
+
+
+def test_numbers_and_labels_with_several_outputs_are_counted_and_a_stream_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.tsv"
+    path.write_text(
+        "x\toutput\n" + "".join(f"{n} 1\t{'ab'[n % 2]}\n" for n in range(30)) + "7 1\ta\n", encoding="utf-8"
+    )
+    recipe = load_recipe(
+        {"inputs": {"x": {"kind": "vector"}}, "output": {"kind": "label"}, "encoder": {"kind": "dense"}}
+    )
+    (note,) = several_outputs(read_corpus(recipe, path).notes)
+    assert "1 of 30 inputs" in note
+    assert not several_outputs(read_corpus(load_recipe(TEXT), text(tmp_path / "text.txt")).notes)

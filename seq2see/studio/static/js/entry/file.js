@@ -3,6 +3,7 @@
 import { exampleFile } from "../api.js";
 import { fill, make } from "../dom.js";
 import { recordButton } from "./record.js";
+import { labelOf } from "./text.js";
 
 const TAGS = { "audio/*": "audio", "video/*": "video" };
 
@@ -47,7 +48,7 @@ export function fileField(input, submit) {
   return {
     name: input.name,
     kind: input.kind,
-    element: make("div.field", {}, make("span.label", {}, input.name), zone, record, complaint),
+    element: make("div.field", {}, make("span.label", {}, ...labelOf(input)), zone, record, complaint),
     value: () => value,
     own: () => value instanceof Blob,
     // A file, or that of an example of this model: {example, file}.

@@ -9,6 +9,11 @@ const HINTS = {
   vector: "Type the numbers, then press Enter",
 };
 
+// The name of an input, and the column it had in the training table where that is called otherwise.
+export function labelOf({ name, column }) {
+  return column && column !== name ? [name, make("span.column", { dir: "auto" }, ` · ${column}`)] : [name];
+}
+
 export function textField(input, submit) {
   const long = input.kind === "texts";
   const id = `entry-${input.name}`;
@@ -35,7 +40,7 @@ export function textField(input, submit) {
   return {
     name: input.name,
     kind: input.kind,
-    element: make("div.field", {}, make("label", { for: id }, input.name), area, complaint),
+    element: make("div.field", {}, make("label", { for: id }, ...labelOf(input)), area, complaint),
     value: () => (area.value.trim() === "" ? undefined : read(area.value, input.kind)),
     own: () => own,
     set(value, { typed = false } = {}) {
