@@ -160,7 +160,7 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None, tell: Callab
 
 def load_single_model(path: str, command: str, *, on_error: str | None = None) -> Model:
     """Load a model, for commands that do not accept ensembles."""
-    if "+" in path and not Path(path).is_dir():
+    if "+" in path and not Path(path).exists():
         raise UserError(f"{path}: {command} takes a single model, not an ensemble")
     return load_model(path, on_error)
 

@@ -143,7 +143,7 @@ def column_names(text: str) -> list[str]:
 def add_model(parser: Parser, *, ensembles: bool = True) -> None:
     """MODEL, --plugin and --threads."""
     more = "; join several with + for an ensemble" if ensembles else ""
-    parser.add_argument("model", metavar="MODEL", help=f"model folder written by train{more}")
+    parser.add_argument("model", metavar="MODEL", help=f"model folder written by train, or file written by pack{more}")
     add_plugin(parser)
     add_threads(parser)
 

@@ -46,7 +46,7 @@ def arguments(parser: Parser) -> None:
         "models",
         metavar="MODEL",
         nargs="+",
-        help="model folders, or NAME=FOLDER; join several with + for an ensemble",
+        help="model folders or packed models, or NAME=MODEL; join several with + for an ensemble",
     )
     parser.add_argument(
         "--host", metavar="HOST", default=HOST, help="address to serve (default: 127.0.0.1, this machine)"
