@@ -333,6 +333,18 @@ def language_model_options(args: Arguments) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def add_paper(parser: Parser) -> None:
+    """--width and --font-size."""
+    parser.add_argument(
+        "--width",
+        metavar="LENGTH",
+        help="width of a picture for print: 84mm, 8.4cm, 3.3in or 240pt (default: as it comes)",
+    )
+    parser.add_argument(
+        "--font-size", metavar="POINTS", type=number, help="size of labels in points (default with --width: 8)"
+    )
+
+
 def add_json(parser: Parser) -> None:
     """--json."""
     parser.add_argument("--json", action="store_true", help="print JSON, one object per line")

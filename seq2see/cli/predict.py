@@ -91,7 +91,7 @@ def arguments(parser: Parser) -> None:
         "--looks",
         metavar="PATH",
         help="save where the model looked: - for inline JSON, a folder (one image per input), a .jsonl file, or "
-        "a .png, .svg, .html or .json file for a single input",
+        "a .png, .svg, .pdf, .html or .json file for a single input",
     )
     parser.add_argument("--pictures", metavar="DIR", type=Path, help="folder for the images that a model outputs")
     add_json(parser)
@@ -287,7 +287,7 @@ def _relative_path(table: Path, file: str, written: str) -> str:
 
 # ---------------- Attention (--looks PATH) and the images that a model outputs (--pictures DIR)
 
-FORMATS = (".png", ".svg", ".html", ".json")
+FORMATS = (".png", ".svg", ".pdf", ".html", ".json")
 LINES = ".jsonl"
 
 
