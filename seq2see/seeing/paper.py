@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from seq2see.errors import UserError
 from seq2see.seeing.labels import Labeller, broken
 
@@ -136,7 +138,7 @@ def scale_figure(figure: Figure, factor: float) -> None:
 
 
 def _scale_artist(artist: Any, factor: float) -> None:
-    from matplotlib.collections import Collection
+    from matplotlib.collections import Collection, PathCollection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
     from matplotlib.text import Annotation, Text
@@ -144,15 +146,16 @@ def _scale_artist(artist: Any, factor: float) -> None:
     if isinstance(artist, Text):
         artist.set_fontsize(factor * float(artist.get_fontsize()))
         if isinstance(artist, Annotation):
-            artist.xyann = tuple(factor * float(offset) for offset in artist.xyann)
+            across, up = artist.xyann
+            artist.xyann = (factor * across, factor * up)
     elif isinstance(artist, Line2D):
         artist.set_linewidth(factor * artist.get_linewidth())
         artist.set_markersize(factor * artist.get_markersize())
         artist.set_markeredgewidth(factor * artist.get_markeredgewidth())
     elif isinstance(artist, Collection):
-        artist.set_linewidth([factor * width for width in artist.get_linewidth()])
-        if hasattr(artist, "set_sizes"):
-            artist.set_sizes([factor**2 * size for size in artist.get_sizes()])
+        artist.set_linewidth((factor * np.atleast_1d(artist.get_linewidth())).tolist())
+        if isinstance(artist, PathCollection):
+            artist.set_sizes(factor**2 * np.asarray(artist.get_sizes()))
     elif isinstance(artist, Patch):
         artist.set_linewidth(factor * artist.get_linewidth())
 
@@ -160,7 +163,7 @@ def _scale_artist(artist: Any, factor: float) -> None:
 def _scale_ticks(axes: Axes, factor: float) -> None:
     """Ticks are made when a figure is drawn, from parameters."""
     for axis in (axes.xaxis, axes.yaxis):
-        tick = axis.get_major_ticks(1)[0]
+        tick: Any = axis.get_major_ticks(1)[0]
         axis.set_tick_params(
             labelsize=factor * float(tick.label1.get_fontsize()),
             length=factor * float(tick.tick1line.get_markersize()),
