@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from seq2see.api import Model, compare, crossval, distill, load, pack, train, tune
     from seq2see.batch_prediction import BatchPredictor
     from seq2see.errors import UserError
+    from seq2see.hub import pull, push
     from seq2see.looks import Looks, Prediction
     from seq2see.recipe import Recipe
 
@@ -27,6 +28,8 @@ _MODULES = {
     "distill": "seq2see.api",
     "load": "seq2see.api",
     "pack": "seq2see.api",
+    "pull": "seq2see.hub",
+    "push": "seq2see.hub",
     "train": "seq2see.api",
     "tune": "seq2see.api",
 }
@@ -47,6 +50,8 @@ __all__ = [
     "encoders",
     "load",
     "pack",
+    "pull",
+    "push",
     "search",
     "train",
     "tune",

@@ -241,6 +241,8 @@ COMMANDS = {
     "serve": "serve models with a web page and an HTTP API",
     "export": "write a model for another engine, which runs it without torch",
     "pack": "write a model as one file, which every command takes in place of its folder",
+    "push": "upload a model with its card to the Hugging Face Hub",
+    "pull": "download a model from the Hugging Face Hub",
     "figure": "draw length curves, maps of vectors, learning curves and more",
     "render": "render lines of text as images with fonts",
     "demo": "train a small model for two minutes and show what it learned",
