@@ -295,6 +295,13 @@ def add_threads(parser: Parser) -> None:
     )
 
 
+def add_device(parser: Parser) -> None:
+    """--device, of commands that run a model."""
+    parser.add_argument(
+        "--device", metavar="D", default="cpu", help="device: cpu, cuda, cuda:1, mps ... (default: cpu)"
+    )
+
+
 def add_beam(parser: Parser) -> None:
     """--beam."""
     parser.add_argument(

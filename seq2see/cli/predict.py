@@ -22,6 +22,7 @@ from seq2see.cli.parser import (
     Arguments,
     Parser,
     add_beam,
+    add_device,
     add_inputs,
     add_json,
     add_language_model,
@@ -82,6 +83,7 @@ def arguments(parser: Parser) -> None:
         metavar="I/N",
         help="predict the share of process I of N, from 0 (default: RANK and WORLD_SIZE of torchrun, or Slurm's own)",
     )
+    add_device(parser)
     add_beam(parser)
     parser.add_argument("--sample", action="store_true", help="sample outputs instead of searching")
     for name, (metavar, kind, about) in SEARCH.items():
@@ -125,7 +127,7 @@ def _predict_one(args: Arguments) -> None:
     to = None if args.to is None else Path(args.to)
     from seq2see.pipeline.inputs import Notices
 
-    model = load_model(args.model, args.on_error)
+    model = load_model(args.model, args.on_error, device=args.device)
     options = search_options(args, model)
     images = image_writer(args.pictures, outputs_images=model.recipe.output.file)
     inputs = read_inputs(model, args.inputs, args.file, args.columns)

@@ -269,7 +269,16 @@ class ModelLoader:
 
     loaded: by name, the fingerprint of the folder before it was last loaded: what changes it meanwhile is noticed."""
 
-    def __init__(self, arguments: Sequence[str], limits: Limits, metrics: ServerMetrics, *, files: Sequence[Path] = ()):
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        limits: Limits,
+        metrics: ServerMetrics,
+        *,
+        files: Sequence[Path] = (),
+        device: str = "cpu",
+    ):
+        self.device = device
         self.folders = parse_names(arguments)
         self.loaded: dict[str, Fingerprint] = {}
         self._limits, self._metrics, self._files = limits, metrics, files
@@ -287,7 +296,7 @@ class ModelLoader:
         """The model of that name, from its folder as it is now."""
         folder = self.folders[name]
         self.loaded[name] = fingerprint(folder)
-        model = load(folder)
+        model = load(folder, device=self.device)
         return serve_model(
             name, model, self._limits, self._metrics, folder=folder, files=self._files, media=self._media
         )
