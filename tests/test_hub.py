@@ -65,11 +65,12 @@ class _Handler(BaseHTTPRequestHandler):
             names = [file["path"] for file in json.loads(body)["files"]]
             self._json({"files": [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]})
         elif "/commit/" in path:
-            files = self.server.files[path.removeprefix("/api/models/").partition("/commit/")[0]]
+            repo = path.removeprefix("/api/models/").partition("/commit/")[0]
+            files = self.server.files[repo]
             for line in map(json.loads, body.splitlines()):
                 if line["key"] == "file":
                     files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-            self._json({"commitUrl": f"{self.server.url}/commit/1", "commitOid": "1" * 40, "success": True})
+            self._json({"commitUrl": f"{self.server.url}/{repo}/commit/{_commit(files)}", "commitOid": _commit(files)})
         else:
             self._json({"error": path}, 404)
 
