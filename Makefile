@@ -2,7 +2,7 @@
 
 VENV    ?= .venv
 ARGS    ?=
-EXTRAS  ?= dev,demo,parquet,datasets,excel,zstd,tensorboard,images,sound,video,studio,samples,ctranslate2,onnx,otel,tune,docs
+EXTRAS  ?= dev,demo,parquet,datasets,excel,zstd,tensorboard,images,sound,video,studio,samples,ctranslate2,onnx,otel,tune,hub,docs
 # Options for pip, for instance PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu" for a torch without CUDA.
 PIP_ARGS ?=
 # Test workers: one per core; each keeps to one thread, so that they do not fight for cores.

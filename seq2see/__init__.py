@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seq2see import attention, decoders, encoders, search
-    from seq2see.api import Model, compare, crossval, distill, load, train, tune
+    from seq2see.api import Model, compare, crossval, distill, load, pack, train, tune
     from seq2see.batch_prediction import BatchPredictor
     from seq2see.errors import UserError
+    from seq2see.hub import pull, push
     from seq2see.looks import Looks, Prediction
     from seq2see.recipe import Recipe
 
@@ -26,6 +27,9 @@ _MODULES = {
     "crossval": "seq2see.api",
     "distill": "seq2see.api",
     "load": "seq2see.api",
+    "pack": "seq2see.api",
+    "pull": "seq2see.hub",
+    "push": "seq2see.hub",
     "train": "seq2see.api",
     "tune": "seq2see.api",
 }
@@ -45,6 +49,9 @@ __all__ = [
     "distill",
     "encoders",
     "load",
+    "pack",
+    "pull",
+    "push",
     "search",
     "train",
     "tune",

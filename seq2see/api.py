@@ -1,4 +1,4 @@
-"""The public Python API: `train`, `distill`, `load`, `compare`, `crossval`, `tune` and `Model`."""
+"""The public Python API: `train`, `distill`, `load`, `pack`, `compare`, `crossval`, `tune` and `Model`."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from seq2see.pipeline.inputs import (
     unreached_steps,
     warn,
 )
+from seq2see.pipeline.packing import is_packed, model_folder, write_archive
 from seq2see.pipeline.predictor import Progress as OnTask
 from seq2see.pipeline.predictor import (
     answer_options,
@@ -72,13 +73,13 @@ from seq2see.training.distillation import check_not_teacher, student_recipe
 from seq2see.training.distributed import check_command
 from seq2see.training.fine_tuning import fine_tuning_recipe, is_own_recipe
 from seq2see.training.notebook_progress import progress_display
-from seq2see.training.reports import Listener, progress_unless
+from seq2see.training.reports import EXAMPLES, METRICS, Listener, progress_unless
 from seq2see.training.run import train as run_training
 from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
 from seq2see.training.tuning import tune
 from seq2see.training.unlabelled import check_pseudo_labels, pseudo_labelled_rows, read_labelled
 
-__all__ = ["Model", "compare", "crossval", "default_folder", "distill", "load", "train", "tune"]
+__all__ = ["Model", "compare", "crossval", "default_folder", "distill", "load", "pack", "train", "tune"]
 
 Input = str | Mapping[str, str] | Sequence[str]
 
@@ -628,8 +629,8 @@ def _say(listeners: Sequence[Listener], messages: Sequence[str]) -> None:
 
 
 def load(folder: str | Path, *, device: str = "cpu", on_error: str | None = None) -> Model:
-    """Load the model in a folder; several folders joined by + are an ensemble. on_error: what to do with bad rows of
-    tables, "stop" or "skip" (default: as the recipe says)."""
+    """Load the model in a folder, or a packed model; several joined by + are an ensemble. on_error: what to do with bad
+    rows of tables, "stop" or "skip" (default: as the recipe says)."""
     if on_error not in (None, "stop", "skip"):
         raise UserError(f"on_error: expected 'stop' or 'skip', got {on_error!r}")
     bundles = [Bundle.load(part, device=device) for part in folders_of(folder)]
@@ -637,6 +638,32 @@ def load(folder: str | Path, *, device: str = "cpu", on_error: str | None = None
         data = bundle.recipe.data.model_copy(update={"on_error": on_error})
         bundle.recipe = bundle.recipe.model_copy(update={"data": data})
     return Model(bundles)
+
+
+def pack(model: str | Path, out: str | Path) -> Path:
+    """Write a model as one file without checkpoints, which `load` and all commands take in place of its folder; returns
+    the path of the file.
+
+    Metrics of the training come along, and examples of texts; not the paths of tables, pictures and sounds.
+    """
+    out = Path(out)
+    if out.is_dir():
+        raise UserError(f"{out}: a folder; give the name of a file")
+    if out.exists() and not is_packed(out):
+        raise UserError(f"{out}: already exists, and is not a packed model; give the name of a new file")
+    write_archive(out, portable_files(model))
+    return out
+
+
+def portable_files(model: str | Path) -> list[Path]:
+    """The files of a model that go with it to another machine, once it was loaded and all its checks have passed."""
+    if len(folders_of(model)) > 1:
+        raise UserError(f"{model}: an ensemble; give one model at a time")
+    folder, bundle = model_folder(model), Bundle.load(model)
+    further = [METRICS]
+    if not any(settings.file for settings in bundle.recipe.inputs.values()):
+        further.append(EXAMPLES)  # of files they would have the paths on this machine
+    return [*bundle.files(folder), *(folder / name for name in further if (folder / name).is_file())]
 
 
 def default_folder(recipe: Recipe) -> Path:

@@ -216,7 +216,7 @@ def _number(row: Mapping[str, str]) -> int:
 
 def _absolute(model: str | Path) -> str:
     """The model's path from the root: workers may have another working folder."""
-    parts = [str(model)] if Path(model).is_dir() else str(model).split("+")
+    parts = [str(model)] if Path(model).exists() else str(model).split("+")
     return "+".join(str(Path(part).absolute()) for part in parts)
 
 
@@ -224,7 +224,7 @@ def _stamp(model: str) -> tuple[int, ...]:
     """What changes when a model is trained again, so that it is then loaded again."""
     from seq2see.pipeline.bundle import WEIGHTS, folders_of
 
-    files = [Path(folder) / WEIGHTS for folder in folders_of(model)]
+    files = [Path(part) if Path(part).is_file() else Path(part) / WEIGHTS for part in folders_of(model)]
     return tuple(file.stat().st_mtime_ns for file in files if file.is_file())
 
 

@@ -149,7 +149,7 @@ class Looks:
         return record | ({"rows": self.rows[name]} if name in self.rows else {})
 
     def save(self, path: str | Path, **options: Any) -> Path:
-        """Draw to .png, .svg or .html, or write .json."""
+        """Draw to .png, .svg, .pdf or .html, or write .json; options as in `seq2see.seeing.figure.save`."""
         from seq2see.seeing import save  # late: seeing imports looks
 
         return save(self, Path(path), **options)

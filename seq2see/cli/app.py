@@ -241,6 +241,9 @@ COMMANDS = {
     "sample": "write a small data set to try a recipe on",
     "serve": "serve models with a web page and an HTTP API",
     "export": "export a model to run without torch",
+    "pack": "write a model as one file, which every command takes in place of its folder",
+    "push": "upload a model with its card to the Hugging Face Hub",
+    "pull": "download a model from the Hugging Face Hub",
     "figure": "draw length curves, maps of vectors, learning curves and more",
     "render": "render lines of text as images with fonts",
     "demo": "train a small model for two minutes and show what it learned",
@@ -259,7 +262,8 @@ Options:
   --version   print the version
   --debug     print tracebacks of errors (also SEQ2SEE_DEBUG=1)
 
-RECIPE is a name listed by `{program} tasks` or a YAML file; MODEL is a folder written by `{program} train`."""
+RECIPE is a name listed by `{program} tasks` or a YAML file; MODEL is a folder written by
+`{program} train`, or a file written by `{program} pack`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

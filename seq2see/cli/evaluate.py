@@ -14,6 +14,7 @@ from seq2see.cli.parser import (
     Parser,
     add_beam,
     add_data,
+    add_device,
     add_json,
     add_language_model,
     add_model,
@@ -39,6 +40,7 @@ LENGTHS = 5
 def arguments(parser: Parser) -> None:
     add_model(parser)
     add_data(parser)
+    add_device(parser)
     add_beam(parser)
     add_language_model(parser)
     parser.add_argument("--n-best", metavar="N", type=integer, help="number of hypotheses for metrics such as exact@5")
@@ -56,7 +58,7 @@ def arguments(parser: Parser) -> None:
 def run(args: Arguments) -> None:
     from seq2see.data.tables import locate
 
-    model = load_model(args.model, args.on_error)
+    model = load_model(args.model, args.on_error, device=args.device)
     _check(args, model.recipe)
     table, dev = locate(args.data)
     with closing(Meter()) as meter:

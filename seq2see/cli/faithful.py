@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from seq2see.cli.figure import add_theme, check_drawing
 from seq2see.cli.inputs import load_single_model
-from seq2see.cli.parser import Arguments, Parser, add_data, add_json, add_model, integer, print_json, say
+from seq2see.cli.parser import Arguments, Parser, add_data, add_json, add_model, add_paper, integer, print_json, say
 from seq2see.errors import UserError
 from seq2see.progress import Meter
 
@@ -44,9 +44,10 @@ def arguments(parser: Parser) -> None:
         help="use at most N places of each input, drawn with a fixed seed; 0 for all (default: 0)",
     )
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, help="output file: image (.png, .svg), page (.html) or data (.json)"
+        "--out", metavar="FILE", type=Path, help="output file: image (.png, .svg, .pdf), page (.html) or data (.json)"
     )
     add_theme(parser)
+    add_paper(parser)
     add_json(parser)
 
 
@@ -57,8 +58,10 @@ def run(args: Arguments) -> None:
         raise UserError(f"--places must be 0 (all) or at least 2, got {args.places}: one place has no order")
     if args.out is not None:
         check_drawing(args)
-    elif args.theme is not None:
-        raise UserError("--theme needs --out")
+    else:
+        for option in ("theme", "width", "font_size"):
+            if getattr(args, option) is not None:
+                raise UserError(f"--{option.replace('_', '-')} needs --out")
     from seq2see.data.tables import locate
 
     model = load_single_model(args.model, "faithful", on_error=args.on_error)
@@ -73,7 +76,7 @@ def run(args: Arguments) -> None:
         print(faithfulness.text(), end="")
     if args.out is not None:
         figure = chart(faithfulness, title=f"Is attention faithful? {Path(args.model).name}")
-        say(f"figure saved to {figure.save(args.out, theme=args.theme)}")
+        say(f"figure saved to {figure.save(args.out, theme=args.theme, width=args.width, font_size=args.font_size)}")
 
 
 def chart(faithfulness: Faithfulness, *, title: str) -> Chart:

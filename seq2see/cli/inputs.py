@@ -161,13 +161,15 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None, tell: Callab
 
 def load_single_model(path: str, command: str, *, on_error: str | None = None) -> Model:
     """Load a model, for commands that do not accept ensembles."""
-    if "+" in path and not Path(path).is_dir():
+    if "+" in path and not Path(path).exists():
         raise UserError(f"{path}: {command} takes a single model, not an ensemble")
     return load_model(path, on_error)
 
 
-def load_model(path: str, on_error: str | None) -> Model:
-    """Load a model; on_error: replaces the recipe's setting for bad rows."""
+def load_model(path: str, on_error: str | None, *, device: str = "cpu") -> Model:
+    """Load a model onto a device; on_error: replaces the recipe's setting for bad rows."""
     from seq2see.api import load
+    from seq2see.pipeline.bundle import find_device
 
-    return load(path, on_error=on_error)
+    find_device(device, key="--device")
+    return load(path, device=device, on_error=on_error)

@@ -13,6 +13,7 @@ from seq2see.cli.parser import (
     add_input,
     add_json,
     add_model,
+    add_paper,
     integer,
     print_json,
     program,
@@ -24,10 +25,13 @@ from seq2see.pipeline.prediction_columns import answer_of
 
 if TYPE_CHECKING:
     from seq2see.api import Model
-    from seq2see.looks import Looks
+    from seq2see.looks import Looks, Prediction
 
+LONGEST_TITLE = 48
+"""Characters of an input or output in a title."""
 EXAMPLES = (
     "seq2see look runs/transliteration india --out india.png",
+    "seq2see look runs/transliteration india --out india.pdf --width 84mm --font-size 8",
     'seq2see look runs/translation "a dog runs" --target "ein Hund läuft" --out dog.html',
     'seq2see look runs/translation-transformer "a dog runs" --map source.self-1 --out reading.png',
 )
@@ -41,7 +45,7 @@ def arguments(parser: Parser) -> None:
         metavar="FILE",
         type=Path,
         required=True,
-        help="output file: image (.png, .svg), page (.html) or data (.json)",
+        help="output file: image (.png, .svg, .pdf), page (.html) or data (.json)",
     )
     parser.add_argument("--target", metavar="TEXT", help="use this output instead of the model's own")
     add_beam(parser)
@@ -51,10 +55,13 @@ def arguments(parser: Parser) -> None:
         metavar="NAME",
         help="draw this map only, or `all` (default: maps that explain the output, without self-attention)",
     )
-    parser.add_argument("--title", metavar="TEXT", help="title of the figure")
+    parser.add_argument(
+        "--title", metavar="TEXT", help="title of the figure (default: the input and the output; '' for none)"
+    )
     parser.add_argument(
         "--theme", metavar="NAME", help="light or dark (default: light; pages follow the reader's system)"
     )
+    add_paper(parser)
     add_json(parser)
 
 
@@ -68,8 +75,11 @@ def run(args: Arguments) -> None:
     if args.theme is not None and args.out.suffix.lower() == ".json":
         raise UserError("--theme: a .json file has no colours")
     from seq2see.api import load
-    from seq2see.seeing.figure import save
+    from seq2see.seeing.figure import FORMATS, check_suffix, save
+    from seq2see.seeing.paper import paper_of
     from seq2see.seeing.style import theme_named
+
+    paper_of(args.width, args.font_size, suffix=check_suffix(args.out, FORMATS)[1])
 
     if args.theme is not None:
         theme_named(args.theme)
@@ -77,13 +87,39 @@ def run(args: Arguments) -> None:
     model = load(args.model)
     prediction = model.look(_row(model, args), target=args.target, beam=args.beam, max_length=args.max_length)
     check_looks(prediction.looks)
-    path = save(prediction.looks, args.out, map=args.map, title=args.title, theme=args.theme)
+    path = save(
+        prediction.looks,
+        args.out,
+        map=args.map,
+        title=default_title(model, prediction) if args.title is None else args.title,
+        theme=args.theme,
+        width=args.width,
+        font_size=args.font_size,
+    )
     if args.json:
         print_json(prediction.to_dict() | {"file": str(path)})
     else:
         print(answer_of(prediction))
         say(f"figure saved to {path}")
         _mention_hidden(prediction.looks, args)
+
+
+def default_title(model: Model, prediction: Prediction) -> str:
+    """The input and the output, shortened; of files their names."""
+    values = prediction.input if isinstance(prediction.input, dict) else {"": prediction.input}
+    files = [settings.file for settings in model.recipe.inputs.values()]
+    parts = [
+        Path(str(value)).name if file else _shortened(str(value))
+        for value, file in zip(values.values(), files, strict=False)
+    ]
+    answer = "" if prediction.numeric else _shortened(str(prediction.answer))
+    left_to_right = "\u200e"  # a mark: the arrow points from the input to the output, whatever their scripts
+    return left_to_right + f" → {left_to_right}".join(part for part in (" | ".join(parts), answer) if part)
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= LONGEST_TITLE else f"{words[: LONGEST_TITLE - 1].rstrip()}…"
 
 
 def _row(model: Model, args: Arguments) -> dict[str, str] | None:

@@ -143,7 +143,7 @@ def column_names(text: str) -> list[str]:
 def add_model(parser: Parser, *, ensembles: bool = True) -> None:
     """MODEL, --plugin and --threads."""
     more = "; join several with + for an ensemble" if ensembles else ""
-    parser.add_argument("model", metavar="MODEL", help=f"model folder written by train{more}")
+    parser.add_argument("model", metavar="MODEL", help=f"model folder written by train, or file written by pack{more}")
     add_plugin(parser)
     add_threads(parser)
 
@@ -295,6 +295,13 @@ def add_threads(parser: Parser) -> None:
     )
 
 
+def add_device(parser: Parser) -> None:
+    """--device, of commands that run a model."""
+    parser.add_argument(
+        "--device", metavar="D", default="cpu", help="device: cpu, cuda, cuda:1, mps ... (default: cpu)"
+    )
+
+
 def add_beam(parser: Parser) -> None:
     """--beam."""
     parser.add_argument(
@@ -331,6 +338,18 @@ def language_model_options(args: Arguments) -> dict[str, Any]:
         "language_model_use": args.lm_use,
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def add_paper(parser: Parser) -> None:
+    """--width and --font-size."""
+    parser.add_argument(
+        "--width",
+        metavar="LENGTH",
+        help="width of a picture for print: 84mm, 8.4cm, 3.3in or 240pt (default: as it comes)",
+    )
+    parser.add_argument(
+        "--font-size", metavar="POINTS", type=number, help="size of labels in points (default with --width: 8)"
+    )
 
 
 def add_json(parser: Parser) -> None:

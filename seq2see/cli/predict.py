@@ -22,6 +22,7 @@ from seq2see.cli.parser import (
     Arguments,
     Parser,
     add_beam,
+    add_device,
     add_inputs,
     add_json,
     add_language_model,
@@ -82,6 +83,7 @@ def arguments(parser: Parser) -> None:
         metavar="I/N",
         help="predict only the share of process I of N, counted from 0 (default: as set by torchrun or Slurm)",
     )
+    add_device(parser)
     add_beam(parser)
     parser.add_argument("--sample", action="store_true", help="sample outputs instead of searching")
     for name, (metavar, kind, about) in SEARCH.items():
@@ -91,7 +93,7 @@ def arguments(parser: Parser) -> None:
         "--looks",
         metavar="PATH",
         help="save where the model looked: - for inline JSON, a folder (one image per input), a .jsonl file, or "
-        "a .png, .svg, .html or .json file for a single input",
+        "a .png, .svg, .pdf, .html or .json file for a single input",
     )
     parser.add_argument("--pictures", metavar="DIR", type=Path, help="folder for the images that a model outputs")
     add_json(parser)
@@ -127,7 +129,7 @@ def _predict_one(args: Arguments) -> None:
     to = None if args.to is None else Path(args.to)
     from seq2see.pipeline.inputs import Notices
 
-    model = load_model(args.model, args.on_error)
+    model = load_model(args.model, args.on_error, device=args.device)
     options = search_options(args, model)
     images = image_writer(args.pictures, outputs_images=model.recipe.output.file)
     inputs = read_inputs(model, args.inputs, args.file, args.columns)
@@ -289,7 +291,7 @@ def _relative_path(table: Path, file: str, written: str) -> str:
 
 # ---------------- Attention (--looks PATH) and the images that a model outputs (--pictures DIR)
 
-FORMATS = (".png", ".svg", ".html", ".json")
+FORMATS = (".png", ".svg", ".pdf", ".html", ".json")
 LINES = ".jsonl"
 
 

@@ -169,7 +169,7 @@ def predict_shards(args: Arguments) -> None:
     if process.count > 1:
         process.say(f"{len(own)} of {counted(len(shards), 'shard')} ({process.source})")
     checksums = model_checksums(args.model)
-    model = load_model(args.model, args.on_error)
+    model = load_model(args.model, args.on_error, device=args.device)
     if model_checksums(args.model) != checksums:
         raise UserError(f"{args.model}: the model changed while it was being loaded: wait until its training has ended")
     if not model.recipe.inputs:

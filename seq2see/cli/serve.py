@@ -19,7 +19,7 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from seq2see.cli.parser import Arguments, Parser, add_plugin, add_threads, integer, number
+from seq2see.cli.parser import Arguments, Parser, add_device, add_plugin, add_threads, integer, number
 from seq2see.errors import Notice, UserError, imported
 from seq2see.studio.limits import Limits
 from seq2see.threads import COUNT
@@ -46,7 +46,7 @@ def arguments(parser: Parser) -> None:
         "models",
         metavar="MODEL",
         nargs="+",
-        help="model folders, or NAME=FOLDER; join several with + for an ensemble",
+        help="model folders or packed models, or NAME=MODEL; join several with + for an ensemble",
     )
     parser.add_argument(
         "--host", metavar="HOST", default=HOST, help="address to serve (default: 127.0.0.1, this machine)"
@@ -106,6 +106,7 @@ def arguments(parser: Parser) -> None:
         action="store_true",
         help="send traces and metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names (extra otel)",
     )
+    add_device(parser)
     add_threads(parser)
     parser.add_argument(
         "--files",
@@ -145,6 +146,7 @@ def run(args: Arguments) -> None:
             watch=args.watch,
             otel=args.otel,
             plugins=args.plugins or (),
+            device=args.device,
         ),
     )
 
@@ -168,6 +170,7 @@ class ServeOptions:
     watch: float = 0.0
     otel: bool = False
     plugins: Sequence[str] = ()
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,10 @@ def serve_studio(
     from seq2see.studio.workers import check_workers
 
     check_workers(options.workers)
+    if options.device != "cpu":
+        from seq2see.pipeline.bundle import find_device
+
+        find_device(options.device, key="--device")
     token, local = require_token(host, token), is_loopback(host)
     if options.rate is None:
         options = replace(options, rate=0.0 if local else RATE)
@@ -247,7 +254,7 @@ def _serve(
         if log is not None:
             stack.callback(log.close)
         metrics = ServerMetrics(telemetry)
-        loader = ModelLoader(serving.models, limits, metrics, files=serving.files)
+        loader = ModelLoader(serving.models, limits, metrics, files=serving.files, device=options.device)
         board = buckets = None
         if place is not None:  # before models are loaded: what is announced meanwhile is loaded again
             board = ReloadBoard(place.folder / RELOADS, len(loader.folders), place.index, place.count)

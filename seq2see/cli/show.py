@@ -15,7 +15,7 @@ EXAMPLES = ("seq2see show translation --set attention.score=dot", "seq2see show 
 
 
 def arguments(parser: Parser) -> None:
-    parser.add_argument("what", metavar="RECIPE|MODEL", help="recipe name, YAML file or model folder")
+    parser.add_argument("what", metavar="RECIPE|MODEL", help="recipe name, YAML file, model folder or packed model")
     add_overrides(parser)
     add_json(parser)
 
@@ -23,9 +23,10 @@ def arguments(parser: Parser) -> None:
 def run(args: Arguments) -> None:
     from seq2see.pipeline.bundle import Bundle
     from seq2see.pipeline.five_answers import answers_of
+    from seq2see.pipeline.packing import is_packed
     from seq2see.recipe import left_out, load_recipe
 
-    if Path(args.what).is_dir():
+    if Path(args.what).is_dir() or is_packed(args.what):
         if args.changes:
             raise UserError("--set changes recipes only, not trained models")
         answers = answers_of(Bundle.load(args.what))

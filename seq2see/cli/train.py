@@ -6,7 +6,7 @@ Progress goes to stderr; at the end the metrics on the development data are prin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,13 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--device", metavar="D", help="device: cpu, cuda, cuda:1, mps ... (default: the recipe's setting)"
     )
+    parser.add_argument(
+        "--track",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="also send reports to a tracker: tensorboard, mlflow or wandb (extras of the same names); may be repeated",
+    )
     parser.add_argument("--studio", action="store_true", help="show the run live on a local web page")
     parser.add_argument(
         "--studio-port", metavar="N", type=integer, help="port of that page (default: 8000; 0: any free port)"
@@ -125,12 +132,17 @@ def run(args: Arguments) -> None:
 
 @contextmanager
 def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
-    """The listeners of the run: the terminal, and with --studio a page."""
+    """The listeners of the run: the terminal, trackers, and with --studio a page."""
     from seq2see.training.reports import Progress
+    from seq2see.training.trackers import tracker_named
 
-    with closing(Progress()) as progress:
+    with ExitStack() as stack:
+        trackers = [tracker_named(name, folder) for name in dict.fromkeys(args.track)] if speaks() else []
+        for tracker in trackers:
+            stack.enter_context(tracker)
+        progress = stack.enter_context(closing(Progress()))
         if not args.studio or not speaks():
-            yield [progress]
+            yield [progress, *trackers]
             return
         from seq2see.cli.serve import NEEDED, PORT
 
@@ -140,7 +152,7 @@ def _listeners(folder: Path, args: Arguments) -> Iterator[Sequence[Listener]]:
 
         with serve_training_run(folder, PORT if args.studio_port is None else args.studio_port) as (url, page):
             say(f"watch the run at {url}")
-            yield [progress, page]
+            yield [progress, *trackers, page]
 
 
 def _check(args: Arguments) -> None:
@@ -160,7 +172,7 @@ def _check(args: Arguments) -> None:
 def _check_replay(args: Arguments) -> None:
     """Refuse options that have no effect: a replayed update is as it was."""
     names = ["data", "dev", "columns", "changes", "epochs", "updates", "minutes", "seed", "device", "start"]
-    names += ["unlabelled", "confidence", "pretrain", "resume", "overwrite", "studio", "studio_port"]
+    names += ["unlabelled", "confidence", "pretrain", "resume", "overwrite", "track", "studio", "studio_port"]
     useless = _given(args, names)
     if useless:
         raise UserError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,9 +27,11 @@ from seq2see.modalities.files import MediaField
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.packed_weights import PackedWeights
 from seq2see.pipeline.fields import Fields
+from seq2see.pipeline.packing import model_folder, naming_archive
 from seq2see.pipeline.trained_rows import FILE as TRAINED_ROWS
 from seq2see.pipeline.trained_rows import TrainedRows
 from seq2see.pipeline.weights import (
+    CHECKSUMS,
     check_files,
     check_finite,
     check_header,
@@ -110,9 +113,21 @@ class Bundle:
         write_checksums(folder, files)
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str = "cpu") -> Bundle:
-        """Read a model's folder; loading never runs code from it."""
-        folder, torch_device = Path(folder), find_device(device, key="device")
+    def load(cls, model: str | Path, *, device: str = "cpu") -> Bundle:
+        """Read a model's folder, or a packed model; loading never runs code from it."""
+        torch_device = find_device(device, key="device")
+        folder = model_folder(model)
+        with naming_archive(model, folder):
+            bundle, unedited = cls._read(folder)
+        bundle.network.to(torch_device).eval()
+        if not unedited:
+            text = f"{Path(model) / RECIPE}: edited since the model was saved; it is used as it is now"
+            warnings.warn(Notice(text), stacklevel=3)
+        return bundle
+
+    @classmethod
+    def _read(cls, folder: Path) -> tuple[Bundle, bool]:
+        """(the model in a folder, whether its recipe is as it was saved)."""
         check_folder(folder)
         recipe = saved_recipe(folder)  # first, as it refuses folders of a newer format
         unedited = check_files(folder, editable=RECIPE)
@@ -132,11 +147,15 @@ class Bundle:
         fill(bundle.network, tensors, path=path)
         bundle.baselines = _read_baselines(folder / BASELINES)
         bundle.trained = TrainedRows.load(folder)
-        bundle.network.to(torch_device).eval()
-        if not unedited:
-            text = f"{folder / RECIPE}: edited since the model was saved; it is used as it is now"
-            warnings.warn(Notice(text), stacklevel=3)
-        return bundle
+        return bundle, unedited
+
+    def files(self, folder: Path) -> list[Path]:
+        """The files in this model's folder that `load` reads; those that a recipe and its fields do not name are not
+        among them."""
+        with tempfile.TemporaryDirectory() as scratch:
+            names = [path.name for path in self.fields.save(Path(scratch))]
+        optional = [name for name in (CHECKSUMS, BASELINES, TRAINED_ROWS) if (folder / name).is_file()]
+        return [folder / name for name in (RECIPE, WEIGHTS, *names, *optional)]
 
     @property
     def frozen_inputs(self) -> dict[str, MediaField]:
@@ -160,12 +179,12 @@ def saved_recipe(folder: Path) -> Recipe:
 
 
 def folders_of(model: str | Path) -> list[str]:
-    """The folders of an ensemble, which are joined by +; a folder may have a + in its own name.
+    """The folders of an ensemble, or packed models, which are joined by +; a name may have a + in itself.
 
     >>> folders_of("runs/a+runs/b")
     ['runs/a', 'runs/b']
     """
-    parts = [str(model)] if Path(model).is_dir() else str(model).split("+")
+    parts = [str(model)] if Path(model).exists() else str(model).split("+")
     if not all(part.strip() for part in parts):
         raise UserError(f"{model}: a folder is missing next to +; the models of an ensemble are given as FOLDER+FOLDER")
     return parts
@@ -175,7 +194,7 @@ def model_checksums(model: str | Path) -> list[str]:
     """For each folder of a model, a SHA-256 checksum of what its predictions depend on: recipe, weights, and the
     vocabularies that checksums.json lists (folders of 0.1.0 have no such list)."""
     checksums = []
-    for folder in map(Path, folders_of(model)):
+    for folder in map(model_folder, folders_of(model)):
         check_folder(folder)
         names = {RECIPE, WEIGHTS, *listed_checksums(folder)} - {BASELINES, TRAINED_ROWS}
         files = {name: file_digest(folder / name) for name in sorted(names)}
@@ -188,7 +207,9 @@ def check_folder(folder: Path) -> None:
     if not folder.exists():
         raise UserError(f"{folder}: no such folder; a model is a folder that `seq2see train` wrote")
     if not folder.is_dir():
-        raise UserError(f"{folder}: a file; a model is a folder that `seq2see train` wrote")
+        raise UserError(
+            f"{folder}: a file; a model is a folder that `seq2see train` wrote, or a file of `seq2see pack`"
+        )
     for name in (RECIPE, WEIGHTS):
         if not (folder / name).is_file():
             raise UserError(

@@ -12,6 +12,7 @@ from seq2see.errors import Notice, UserError, counted
 from seq2see.files import shortened
 from seq2see.modalities.text import TOKENS, TextField
 from seq2see.pipeline.bundle import Bundle
+from seq2see.pipeline.packing import is_packed
 from seq2see.search import Hypothesis, ModelStepper, SearchOptions
 from seq2see.search.answers import AnswerWriter
 from seq2see.search.arpa import NgramModel
@@ -67,11 +68,11 @@ class SearchLanguageModel:
 
     @classmethod
     def load(cls, path: str, output: TextField, *, device: str) -> SearchLanguageModel:
-        """path: the folder of a trained language model, or a file of n-grams in ARPA format."""
+        """path: the folder of a trained language model, also packed, or a file of n-grams in ARPA format."""
         try:
             if not Path(path).exists():
                 raise UserError(f"{path}: no such folder or file")
-            if not Path(path).is_dir():
+            if not Path(path).is_dir() and not is_packed(path):
                 own = OutputLanguageModel(NgramModel.load(Path(path)), output.vocabulary)
                 return cls(own, output, _too_few(own))
             bundle = Bundle.load(path, device=device)

@@ -1,4 +1,4 @@
-"""Figures of attention: heatmaps, shaded text, overlays on images, videos and sounds, as PNG, SVG, HTML and JSON.
+"""Figures of attention: heatmaps, shaded text, overlays on images, videos and sounds, as PNG, SVG, PDF, HTML and JSON.
 
 The names below are loaded on first use, so that matplotlib is imported only to draw.
 """

@@ -1,4 +1,4 @@
-"""Charts: figures together with the numbers behind them, saved as PNG, SVG, HTML or JSON."""
+"""Charts: figures together with the numbers behind them, saved as PNG, SVG, PDF, HTML or JSON."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2see.seeing.figure import FORMATS, check_suffix, save_figure, to_svg, write_text
+from seq2see.seeing.paper import Paper, fit_chart, paper_of, scale_figure
 from seq2see.seeing.style import theme_named
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class Chart:
     """A figure and its numbers.
 
     kind: the name of the figure; about: what holds for the whole figure; rows: one flat record for each mark;
-    draw: makes the matplotlib figure in a theme.
+    draw: makes the matplotlib figure in a theme; draw_sized: the same for a width in inches, for figures that have to
+    be laid out anew.
     """
 
     kind: str
@@ -31,6 +33,7 @@ class Chart:
     about: Mapping[str, Any]
     rows: Sequence[Mapping[str, Any]]
     draw: Callable[[str], Figure]
+    draw_sized: Callable[[str, float], Figure] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers; those that are not finite become None, because JSON has no NaN."""
@@ -39,19 +42,38 @@ class Chart:
         )
         return record
 
-    def save(self, path: str | Path, *, theme: str | None = None) -> Path:
-        """Write .png, .svg, .html or .json and return the path.
+    def save(
+        self,
+        path: str | Path,
+        *,
+        theme: str | None = None,
+        width: str | None = None,
+        font_size: float | None = None,
+    ) -> Path:
+        """Write .png, .svg, .pdf, .html or .json and return the path.
 
-        theme: light or dark; None: light, and for .html the theme of the reader's system.
+        theme: light or dark; None: light, and for .html the theme of the reader's system. width, font_size: for print,
+        as in `figure.save`.
         """
         path, suffix = check_suffix(path, FORMATS)
+        paper = paper_of(width, font_size, suffix=suffix)
         if suffix == ".json":
             write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
         elif suffix == ".html":
             write_text(path, chart_page(self, theme=theme))
         else:
-            save_figure(self.draw(theme or "light"), path)
+            save_figure(self._figure(theme or "light", paper), path)
         return path
+
+    def _figure(self, theme: str, paper: Paper | None) -> Figure:
+        if paper is not None and paper.width is not None and self.draw_sized is not None:
+            figure = self.draw_sized(theme, paper.room)
+            scale_figure(figure, paper.scale)
+            return figure
+        figure = self.draw(theme)
+        if paper is not None:
+            fit_chart(figure, paper)
+        return figure
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """(column names, rows of cells as text): every key that any row has."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.looks import Looks
-from seq2see.seeing.labels import Direction, as_words, direction_of, visible
+from seq2see.seeing.labels import Direction, as_words, broken, direction_of, visible
 from seq2see.seeing.panels import ALL, Panel
-from seq2see.seeing.sheet import Box, ColourBar, Column, Row, Sheet, Style, TextLine
+from seq2see.seeing.sheet import Box, ColourBar, Column, Row, Sheet, Style, TextLine, flow
 from seq2see.seeing.style import round_top
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def _flat(weights: NDArray[np.float32]) -> Shares:
 
 
 LINE = 7.2  # inches of text to a line
+SHARE = 0.5  # inches of the share of a sentence
 _SIZE = 11.0
 _PAD = 0.07
 _GAP = 0.05
@@ -190,7 +191,7 @@ class ShadedWords:
         """Places broken into lines like a paragraph."""
         lines: list[list[int]] = [[]]
         for place in range(len(self.labels)):
-            if lines[-1] and self._length([*lines[-1], place]) > LINE:
+            if lines[-1] and self._length([*lines[-1], place]) > min(LINE, self.style.room):
                 lines.append([])
             lines[-1].append(place)
         return lines
@@ -209,16 +210,19 @@ def shaded_document(document: Document, style: Style, *, named: bool = False, sc
     rows: list[Box] = []
     for number, (words, within) in enumerate(zip(document.words, document.within, strict=True)):
         panel = Panel(document.name, within[None], words, [""], document.direction)
-        text = ShadedWords(panel, of_words, numbered=False)
+        text = ShadedWords(panel, replace(of_words, room=style.room - SHARE - 0.14), numbered=False)
         share = None if document.sentences is None else float(document.sentences[number])
         rows.append(Row([Share(share, of_sentences, text.box_height), text], gap=0.14))
     caption = [] if document.output is None else [f"output: {visible(document.output)}"]
     caption.append(document.caption)
     head = [TextLine(style.labeller.text(document.title), style.theme.ink, size=11, bold=True)] if named else []
-    head.append(TextLine(style.labeller.text(" · ".join(caption)), style.theme.muted, size=9))
+    head += [
+        TextLine(style.labeller.text(line), style.theme.muted, size=9)
+        for line in broken(style.labeller, " · ".join(caption), 9, style.room)
+    ]
     keys: list[Box] = [ColourBar(of_sentences, SENTENCE)] if document.sentences is not None else []
     keys.append(ColourBar(of_words, WORD))
-    return Column([Column([*head, *rows], gap=0.1), Row(keys)], gap=0.24)
+    return Column([Column([*head, *rows], gap=0.1), flow(keys, width=style.room)], gap=0.24)
 
 
 @dataclass
@@ -228,7 +232,7 @@ class Share:
     share: float | None
     style: Style
     height: float
-    width: float = field(default=0.5, init=False)
+    width: float = field(default=SHARE, init=False)
 
     def draw(self, sheet: Sheet, x: float, y: float) -> None:
         from matplotlib.patches import FancyBboxPatch

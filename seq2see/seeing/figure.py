@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from seq2see.errors import UserError, nearest
 from seq2see.looks import Looks
 from seq2see.seeing.documents import ShadedWords, documents_of, shaded_document, without_document
-from seq2see.seeing.heatmap import heatmap
-from seq2see.seeing.labels import BASE, Labeller, drawing, set_fonts, visible
+from seq2see.seeing.heatmap import heatmap, is_unbroken
+from seq2see.seeing.labels import BASE, Labeller, broken, drawing, set_fonts, visible
 from seq2see.seeing.overlays import Overlay, overlays_of, without_overlay
 from seq2see.seeing.page import page
 from seq2see.seeing.panels import ALL, Panel, panels_of, top_of_scale
+from seq2see.seeing.paper import LABEL, PRINT_MARGIN, Paper, paper_of
 from seq2see.seeing.sheet import Box, ColourBar, Column, Style, TextLine, flow, make_figure
 from seq2see.seeing.style import theme_named
 
@@ -26,8 +28,14 @@ if TYPE_CHECKING:
 
 # ---------------- Saving
 
-FORMATS = (".png", ".svg", ".html", ".json")
+PICTURES = (".png", ".svg", ".pdf")
+FORMATS = (*PICTURES, ".html", ".json")
 DPI = 160
+_METADATA: dict[str, dict[str, str | None]] = {  # without times: equal figures give equal files
+    ".png": {"Software": "seq2see"},
+    ".svg": {"Date": None},
+    ".pdf": {"Creator": "seq2see", "CreationDate": None},
+}
 MAX_PIXELS = 8000  # on a side; larger figures get a lower resolution
 
 
@@ -40,25 +48,30 @@ def save(
     theme: str | None = None,
     direction: str = "auto",
     scale: str = "auto",
+    width: str | None = None,
+    font_size: float | None = None,
 ) -> Path:
-    """Write looks to .png, .svg, .html or .json and return the path; missing folders are created.
+    """Write looks to .png, .svg, .pdf, .html or .json and return the path; missing folders are created.
 
     map: the map to draw; all: every map; None: the maps that explain the output, without self-attention.
     theme: light or dark; None: light, and for .html the theme of the reader's system.
     direction: of the columns; auto: the direction of the input's script.
     scale: auto: the strongest colour is 1, or if no weight exceeds 0.5 the next round number above the largest; full:
     always 1, to compare figures.
+    width, font_size: of a picture for print: its width with a unit (84mm, 8.4cm, 3.3in, 240pt), and the size of its
+    labels in points (default with a width: 8).
 
     A .json file holds the weights and symbols; only `map` affects it.
     """
     path, suffix = check_suffix(path, FORMATS)
+    paper = paper_of(width, font_size, suffix=suffix)
     options: dict[str, Any] = {"map": map, "title": title, "direction": direction, "scale": scale}
     if suffix == ".json":
         write_text(path, json.dumps(_select_map(looks, map).to_dict(), ensure_ascii=False) + "\n")
     elif suffix == ".html":
         write_text(path, page(looks, theme=theme, **options))
     else:
-        save_figure(plot(looks, theme=theme or "light", spell=suffix == ".png", **options), path)
+        save_figure(plot(looks, theme=theme or "light", spell=suffix != ".svg", paper=paper, **options), path)
     return path
 
 
@@ -73,12 +86,12 @@ def _select_map(looks: Looks, name: str | None) -> Looks:
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure to .png or .svg.
+    """Write a figure to .png, .svg or .pdf.
 
     SVG keeps text as text, which can be searched, copied and read aloud; the machine that shows it chooses the fonts
-    and often has more scripts than a server.
+    and often has more scripts than a server. PDF has the fonts inside, as journals ask for.
     """
-    path, suffix = check_suffix(path, (".png", ".svg"))
+    path, suffix = check_suffix(path, PICTURES)
     with _user_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _render(figure, path, suffix)
@@ -95,8 +108,9 @@ def to_svg(figure: Figure) -> bytes:
 def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
     set_fonts(figure, report=suffix != ".svg")  # the machine that shows an SVG chooses its fonts
     dpi = min(DPI, MAX_PIXELS / max(figure.get_size_inches()))
-    metadata: dict[str, str | None] = {"Date": None} if suffix == ".svg" else {"Software": "seq2see"}
+    metadata = _METADATA[suffix]
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
+    settings |= {"pdf.fonttype": 42}  # TrueType, which journals accept; type 3 is refused by many
     with drawing(settings):
         figure.savefig(
             target, dpi=dpi, format=suffix.removeprefix("."), facecolor=figure.get_facecolor(), metadata=metadata
@@ -132,6 +146,7 @@ def write_text(path: Path, text: str) -> None:
 # ---------------- Drawing
 
 WIDEST_ROW_OF_HEADS = 20.0
+GAP_OF_HEADS = 0.35
 NARROWEST_TITLE = 4.5
 MAX_LINES = 8
 """Lines of a text that is shown with the figure; HTML and JSON have all of it."""
@@ -146,13 +161,15 @@ def plot(
     direction: str = "auto",
     scale: str = "auto",
     spell: bool = True,
+    paper: Paper | None = None,
 ) -> Figure:
     """Looks as a matplotlib figure: the selected maps, each on its own scale. Options as in `save`; spell: as in
     `Labeller`."""
     groups = panels_of(looks, map=map, direction=direction)
     overlays = overlays_of(looks, groups, separate_heads=map is not None, scale=scale)
     groups = without_overlay(groups, overlays)
-    style = Style(theme_named(theme), Labeller(spell=spell))
+    room = math.inf if paper is None else paper.room - 2 * PRINT_MARGIN
+    style = Style(theme_named(theme), Labeller(spell=spell), room=room)
     documents = documents_of(looks, map=map, direction=direction)
     groups = without_document(groups, documents)
     named = len(groups) + len(documents) + len({overlay.name for overlay in overlays}) > 1
@@ -162,31 +179,25 @@ def plot(
     ]
     boxes += [shaded_document(document, style, named=named, scale=scale) for document in documents]
     body = Column(boxes, gap=0.42)
-    width = max(body.width, NARROWEST_TITLE)
+    width = min(max(body.width, NARROWEST_TITLE), max(style.room, body.width))
     parts = [_wrapped(title, style, width=width, bold=True)] if title and title.strip() else []
     parts += [_wrapped(f"{name}: {text}", style, width=width, limit=MAX_LINES) for name, text in looks.beside.items()]
-    figure = make_figure(Column([*parts, body], gap=0.24) if parts else body, style.theme)
+    figure = make_figure(Column([*parts, body], gap=0.24) if parts else body, style.theme, paper=paper)
     style.labeller.report_missing()
     return figure
 
 
 def _wrapped(text: str, style: Style, *, width: float, bold: bool = False, limit: int = 0) -> Box:
     """A text wrapped to a width in inches, cut after `limit` lines."""
-    size = 12.5 if bold else 11.0
+    printed = style.room < math.inf
+    size = LABEL if printed else 12.5 if bold else 11.0
 
     def line_of(words: str) -> TextLine:
         return TextLine(style.labeller.text(words), style.theme.ink, size=size, bold=bold)
 
-    lines = list[str]()
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and line_of(longer).width <= width:
-            lines[-1] = longer
-        elif limit and len(lines) == limit:
-            lines[-1] += " …"
-            break
-        else:
-            lines.append(word)
+    lines = broken(style.labeller, text, size, width, bold=bold)
+    if limit and len(lines) > limit:
+        lines = [*lines[: limit - 1], f"{lines[limit - 1]} …"]
     return Column([line_of(words) for words in lines], gap=0.06)
 
 
@@ -201,12 +212,24 @@ def _overlay(overlay: Overlay, style: Style, *, named: bool) -> Box:
 def _map(group: list[Panel], style: Style, *, named: bool, scale: str) -> Box:
     """One map and its colour bar, heads side by side, under its name if there are several."""
     scaled = replace(style, top=top_of_scale(group, scale=scale))
-    heads = [_panel(panel, scaled) for panel in group]
-    body = heads[0] if len(heads) == 1 else flow(heads, width=max(WIDEST_ROW_OF_HEADS, heads[0].width))
+    heads = _heads(group, scaled)
+    widest = min(WIDEST_ROW_OF_HEADS, style.room)
+    body = heads[0] if len(heads) == 1 else flow(heads, width=max(widest, heads[0].width))
     body = Column([body, ColourBar(scaled)], gap=0.24)
     if not named:
         return body
     return Column([TextLine(style.labeller.text(group[0].title), style.theme.ink, size=11, bold=True), body], gap=0.1)
+
+
+def _heads(group: list[Panel], style: Style) -> list[Box]:
+    """The panels of a group; on paper with as many side by side as are still legible."""
+    if len(group) > 1 and style.room < math.inf:
+        for columns in range(min(len(group), 4), 1, -1):
+            room = (style.room - GAP_OF_HEADS * (columns - 1)) / columns
+            narrow = replace(style, room=room)
+            if all(panel.steps > 1 and is_unbroken(panel, narrow) for panel in group):
+                return [_panel(panel, narrow) for panel in group]
+    return [_panel(panel, style) for panel in group]
 
 
 def _panel(panel: Panel, style: Style) -> Box:

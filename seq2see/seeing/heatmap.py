@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seq2see.seeing.labels import Label
+from seq2see.seeing.labels import Label, shorten
 from seq2see.seeing.panels import Panel
+from seq2see.seeing.paper import LABEL
 from seq2see.seeing.sheet import Box, Column, Sheet, Style
 
 if TYPE_CHECKING:
@@ -21,15 +22,56 @@ SMALLEST_LABEL = 6.5  # points
 NARROWEST_BAND = 30
 VECTOR_CELLS = 6000  # above this an SVG keeps its text as text and its cells as one image
 _GAP = 0.07
+_LINE = 1.25  # height of a line of labels, of their size
+LEGIBLE_CELL, ROOMY_CELL = SMALLEST_LABEL * _LINE / 72, 0.95 * LABEL * _LINE / 72  # inches
 _AXIS = 0.26  # height of the axis labels "input" and "output"
 
 
 def heatmap(panel: Panel, style: Style) -> Box:
-    """The heatmap of a panel; columns that do not fit in one line continue in bands below."""
+    """The heatmap of a panel; columns that do not fit in one line continue in bands below. On paper, cells get smaller
+    first, down to those whose labels can be read."""
     bands = bands_for(panel.places, panel.steps)
-    edges = np.linspace(0, panel.places, bands + 1).round().astype(int).tolist()
-    parts = [Heatmap(panel, style, columns=slice(*pair)) for pair in pairwise(edges)]
+    parts = _bands(panel, style, bands)
+    if _width(parts) > style.room:
+        while bands < panel.places and not _fits(panel, style, bands, cell=LEGIBLE_CELL):
+            bands += 1
+        parts = _bands(panel, style, bands, shrink=_largest_shrink(panel, style, bands))
     return parts[0] if len(parts) == 1 else Column(parts, gap=0.3)
+
+
+def is_unbroken(panel: Panel, style: Style) -> bool:
+    """Whether the columns of a panel fit into the room of a style in as few bands as without its limit, with labels of
+    about the usual size."""
+    return _fits(panel, style, bands_for(panel.places, panel.steps), cell=ROOMY_CELL)
+
+
+def _fits(panel: Panel, style: Style, bands: int, *, cell: float) -> bool:
+    return _width(_bands(panel, style, bands, shrink=_shrink_to(cell, panel, bands))) <= style.room
+
+
+def _shrink_to(cell: float, panel: Panel, bands: int) -> float:
+    return min(cell / _cell_size(max(math.ceil(panel.places / bands), panel.steps)), 1.0)
+
+
+def _largest_shrink(panel: Panel, style: Style, bands: int) -> float:
+    """By bisection: widths of slanted labels depend on the size of cells too."""
+    low, high = _shrink_to(LEGIBLE_CELL, panel, bands), 1.0
+    for _ in range(6):
+        middle = (low + high) / 2
+        if _width(_bands(panel, style, bands, shrink=middle)) <= style.room:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _bands(panel: Panel, style: Style, number: int, *, shrink: float = 1.0) -> list[Heatmap]:
+    edges = np.linspace(0, panel.places, number + 1).round().astype(int).tolist()
+    return [Heatmap(panel, style, columns=slice(*pair), shrink=shrink) for pair in pairwise(edges)]
+
+
+def _width(parts: list[Heatmap]) -> float:
+    return max(part.width for part in parts)
 
 
 def bands_for(places: int, steps: int) -> int:
@@ -46,6 +88,7 @@ class Heatmap:
     panel: Panel
     style: Style
     columns: slice
+    shrink: float = 1.0
     width: float = field(init=False)
     height: float = field(init=False)
 
@@ -55,9 +98,14 @@ class Heatmap:
         steps, places = self.weights.shape
         self.across = [labeller.symbol(symbol) for symbol in panel.inputs[self.columns]]
         self.down = [labeller.symbol(symbol) for symbol in panel.outputs]
-        self.cell = _cell_size(max(places, steps))
+        self.cell = _cell_size(max(places, steps)) * self.shrink
         self.cell_height = min(self.cell, TALLEST / steps)
-        self.size = max(SMALLEST_LABEL, min(10.5, self.cell * 72 * 0.55))
+        if self.style.room < math.inf:
+            self.size = min(LABEL, self.cell * 72 / _LINE)
+            most = 0.4 * self.style.room
+            self.down = [shorten(labeller, label.text, self.size, most) for label in self.down]
+        else:
+            self.size = max(SMALLEST_LABEL, min(10.5, self.cell * 72 * 0.55))
         self.tilt = self._tilt()
         self.label_width = max(label.measure(self.size)[0] for label in self.down)
         self.depth = max(label.depth(self.size) for label in self.across)
@@ -137,7 +185,7 @@ class Heatmap:
             )
 
     def _write_rows(self, axes: Axes) -> None:
-        every = max(1, math.ceil(self.size / 72 * 1.25 / self.cell_height))
+        every = max(1, math.ceil(round(self.size / 72 * _LINE / self.cell_height, 6)))
         offset = _GAP * 72
         for step in range(0, len(self.down), every):
             label = self.down[step]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from seq2see.looks import Looks, Picture, Pixels
-from seq2see.seeing.labels import visible
-from seq2see.seeing.overlays import Overlay, frame_axes, known_probabilities, percent, shorten
+from seq2see.seeing.labels import shorten, visible
+from seq2see.seeing.overlays import Overlay, frame_axes, known_probabilities, percent
 from seq2see.seeing.panels import Panel, mean_panel, top_of_scale
 from seq2see.seeing.sheet import Box, Column, Sheet, Style, flow
 from seq2see.seeing.style import THEMES, Theme, rgb, theme_named
@@ -84,7 +84,9 @@ class ImageOverlay(Overlay):
     def box(self, style: Style) -> Box:
         """The image itself, then one lit copy for each output, in rows, and the scale of the light."""
         high, wide = self.image.shape[:2]
-        width = min(TILE_HEIGHT * wide / high, MAX_TILE_WIDTH)
+        width = min(TILE_HEIGHT * wide / high, MAX_TILE_WIDTH, style.room)
+        if style.room < SHEET_WIDTH and wide <= 2 * high:  # on paper, three side by side
+            width = min(width, (style.room - 2 * TILE_GAP) / 3)
         height = width * high / wide
         caption = "as the model sees it" if self.head is None else f"head {self.head}"
         tiles: list[Box] = [Tile(self.image, style, width, height, caption, original=True)]
@@ -92,7 +94,10 @@ class ImageOverlay(Overlay):
             Tile(self.lit(step, style.theme), style, width, height, visible(word), note=self.probability(step))
             for step, word in enumerate(self.outputs)
         ]
-        return Column([flow(tiles, width=max(SHEET_WIDTH, width), gap=0.2), LightBar(self.top, style)], gap=0.22)
+        return Column(
+            [flow(tiles, width=max(min(SHEET_WIDTH, style.room), width), gap=TILE_GAP), LightBar(self.top, style)],
+            gap=0.22,
+        )
 
     def section(self, *, theme: str | None, named: bool) -> str:
         """The image, then one lit copy for each output, as elements of a page."""
@@ -152,6 +157,7 @@ def in_colour(image: Pixels) -> Pixels:
 TILE_HEIGHT = 1.85  # inches; wide images are lower
 MAX_TILE_WIDTH = 7.0
 SHEET_WIDTH = 10.2
+TILE_GAP = 0.2
 WORD_SIZE, NOTE_SIZE = 11.5, 8.5
 _CAPTION = 0.27  # inches above an image
 
@@ -178,7 +184,7 @@ class Tile:
         size, ink = (NOTE_SIZE, theme.muted) if self.original else (WORD_SIZE, theme.ink)
         note = labeller.text(self.note)
         available = self.width - (note.measure(NOTE_SIZE)[0] + 0.1 if self.note else 0)
-        label = shorten(self.style, self.word, size, available, bold=not self.original)
+        label = shorten(labeller, self.word, size, available, bold=not self.original)
         sheet.write(x, base, label, size=size, bold=not self.original, color=ink, ha="left", va="baseline")
         if self.note:
             sheet.write(x + self.width, base, note, size=NOTE_SIZE, color=theme.muted, ha="right", va="baseline")

@@ -410,6 +410,27 @@ class Labeller:
         self.fonts.report_missing(self._missing, drawn=SPELT)
 
 
+def shorten(labeller: Labeller, text: str, size: float, width: float, *, bold: bool = False) -> Label:
+    """A text cut to a width in inches."""
+    label = labeller.text(text)
+    while len(text) > 1 and label.measure(size, bold=bold)[0] > width:
+        text = text[:-1]
+        label = labeller.text(f"{text}…")
+    return label
+
+
+def broken(labeller: Labeller, text: str, size: float, width: float, *, bold: bool = False) -> list[str]:
+    """A text in lines of at most a width in inches; a word that is longer has a line of its own."""
+    lines = list[str]()
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and labeller.text(longer).measure(size, bold=bold)[0] <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def set_fonts(figure: Figure, *, report: bool) -> None:
     """Set the fonts of each text in a chart whose script matplotlib's default font does not have.
 

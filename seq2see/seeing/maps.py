@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from seq2see.errors import UserError, counted
 from seq2see.seeing.labels import Labeller, short_names
+from seq2see.seeing.paper import wrap_texts
 from seq2see.seeing.plots import MARKERS, style_axes
 from seq2see.seeing.style import Theme, theme_named
 
@@ -104,7 +105,7 @@ def place_names(
 
 
 SIZE = (8.4, 6.2)
-"""Width and height of the map itself in inches."""
+"""Width and height of the map itself in inches, where no width is given."""
 _LEFT, _BOTTOM, _TOP, _RIGHT = 0.75, 0.62, 0.6, 0.25
 MAX_NAMES = 40
 MAX_LINED = 60
@@ -123,27 +124,25 @@ def map_plot(
     title: str | None = None,
     theme: str = "light",
     spell: bool = True,
+    width: float | None = None,
 ) -> Figure:
     """Points with names, on one scale for both axes, so that distances can be compared.
 
     shares: of the variance on each axis; neighbours: indices of each point's nearest neighbours;
-    groups: the group of each point, shown by colour and marker.
+    groups: the group of each point, shown by colour and marker; width: of the whole figure in inches.
     """
-    from matplotlib.figure import Figure
-
     colours, labeller = theme_named(theme), Labeller(spell=spell)
     kinds = list(dict.fromkeys(groups)) if groups is not None else []
     if len(kinds) > len(colours.series):
         raise UserError(f"a map can show at most {len(colours.series)} groups, got {len(kinds)}")
-    width, height = _LEFT + SIZE[0] + _RIGHT, _BOTTOM + SIZE[1] + _TOP
-    figure = Figure(figsize=(width, height), facecolor=colours.paper)
-    axes = figure.add_axes((_LEFT / width, _BOTTOM / height, SIZE[0] / width, SIZE[1] / height))
-    low, unit = _limits(points)
-    axes.set_xlim(low[0], low[0] + SIZE[0] * unit)
-    axes.set_ylim(low[1], low[1] + SIZE[1] * unit)
+    figure, size = _sheet(width, colours)
+    (axes,) = figure.axes
+    low, unit = _limits(points, size)
+    axes.set_xlim(low[0], low[0] + size[0] * unit)
+    axes.set_ylim(low[1], low[1] + size[1] * unit)
     labels = [labeller.text(name) for name in short_names(names, MAX_LENGTH)]
     inches = (points - low) / unit
-    boxes = place_names(inches, [label.measure(_FONT_SIZE) for label in labels], size=SIZE, limit=MAX_NAMES)
+    boxes = place_names(inches, [label.measure(_FONT_SIZE) for label in labels], size=size, limit=MAX_NAMES)
     _lines(axes, points, neighbours, boxes, colours)
     _points(axes, points, groups, kinds, colours)
     for box in boxes:
@@ -165,20 +164,42 @@ def map_plot(
         ylabel=f"second principal component ({sides[1]})",
         title=f"{title or 'Inputs by their vectors'}{number}",
     )
+    if width is not None:
+        style = {"color": colours.ink, "fontsize": 12, "fontweight": "bold"}
+        axes.set_title(axes.get_title("left"), loc="left", pad=24 if kinds else 8, **style)
     axes.grid(axis="both", color=colours.line, linewidth=0.6)
+    key: dict[str, Any] = {"facecolor": colours.paper, "edgecolor": "none", "framealpha": 0.85, "fontsize": 9}
+    if width is not None:  # the key stands above the map, where it hides no name
+        wrap_texts(figure)
+        key |= {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.99), "ncols": len(kinds), "borderaxespad": 0.0}
     if kinds:
-        axes.legend(facecolor=colours.paper, edgecolor="none", framealpha=0.85, fontsize=9, labelcolor=colours.ink)
+        axes.legend(labelcolor=colours.ink, **key)
     labeller.report_missing()
     return figure
 
 
-def _limits(points: Float[np.ndarray, "points 2"]) -> tuple[Float[np.ndarray, " 2"], float]:
+def _sheet(width: float | None, colours: Theme) -> tuple[Figure, tuple[float, float]]:
+    """(a figure with the axes of a map, the size of the map in inches). On a narrow page the title and the names of
+    axes take two lines."""
+    from matplotlib.figure import Figure
+
+    left, bottom, top, right, size = _LEFT, _BOTTOM, _TOP, _RIGHT, SIZE
+    if width is not None:
+        left, right, bottom, top = 0.62, 0.08, 0.58, 0.82
+        size = (width - left - right, 0.85 * (width - left - right))
+    wide, high = left + size[0] + right, bottom + size[1] + top
+    figure = Figure(figsize=(wide, high), facecolor=colours.paper)
+    figure.add_axes((left / wide, bottom / high, size[0] / wide, size[1] / high))
+    return figure, size
+
+
+def _limits(points: Float[np.ndarray, "points 2"], size: tuple[float, float]) -> tuple[Float[np.ndarray, " 2"], float]:
     """(lower left corner, data units per inch) that leave a margin for names around all points."""
     lowest, highest = points.min(0), points.max(0)
-    size = np.array(SIZE)
-    unit = float(((highest - lowest) / (size - (2.4, 0.7))).max()) or 1.0
+    inches = np.array(size)
+    unit = float(((highest - lowest) / (inches - np.minimum((2.4, 0.7), 0.3 * inches))).max()) or 1.0
     middle = (lowest + highest) / 2
-    return middle - size * unit / 2, unit
+    return middle - inches * unit / 2, unit
 
 
 def _lines(

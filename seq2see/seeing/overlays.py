@@ -38,7 +38,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seq2see.looks import Drawable, Looks
-from seq2see.seeing.labels import Label, Labeller
+from seq2see.seeing.labels import Labeller
 from seq2see.seeing.panels import Panel, mean_panel, top_of_scale
 from seq2see.seeing.sheet import Box, ColourBar, Column, Sheet, Style, make_figure
 from seq2see.seeing.style import THEMES, Theme, theme_named
@@ -149,15 +149,6 @@ def percent(share: float) -> str:
     '91 %'
     """
     return f"{share:.0%}".replace("%", " %")
-
-
-def shorten(style: Style, word: str, size: float, width: float, *, bold: bool) -> Label:
-    """A word cut to a width in inches."""
-    label = style.labeller.text(word)
-    while len(word) > 1 and label.measure(size, bold=bold)[0] > width:
-        word = word[:-1]
-        label = style.labeller.text(f"{word}…")
-    return label
 
 
 def frame_axes(axes: Axes, theme: Theme) -> None:
@@ -286,7 +277,8 @@ class Strips:
         self.left = max(0.62, *(label.measure(_SYMBOL_SIZE)[0] + 0.16 for label in self.labels))
         self.right = 0.5 if self.overlay.probabilities else 0.1
         self.above = 0.22 if self.overlay.head is not None else 0.0
-        self.width = self.left + TIME_WIDTH + self.right
+        self.time = min(TIME_WIDTH, max(self.style.room - self.left - self.right, 1.0))
+        self.width = self.left + self.time + self.right
         strips = STRIP_HEIGHT * len(self.labels)
         self.height = self.above + self.overlay.input_height + _GAP + strips + _AXIS
 
@@ -295,16 +287,16 @@ class Strips:
         if overlay.head is not None:
             label = self.style.labeller.text(f"head {overlay.head}")
             sheet.write(x, y + 0.08, label, size=9.0, color=theme.muted, ha="left", va="center")
-        self._draw_input(sheet.axes(x + self.left, y + self.above, TIME_WIDTH, overlay.input_height))
+        self._draw_input(sheet.axes(x + self.left, y + self.above, self.time, overlay.input_height))
         below = y + self.above + overlay.input_height + _GAP
-        self._draw_strips(sheet.axes(x + self.left, below, TIME_WIDTH, STRIP_HEIGHT * len(self.labels)))
+        self._draw_strips(sheet.axes(x + self.left, below, self.time, STRIP_HEIGHT * len(self.labels)))
         for step, label in enumerate(self.labels):
             middle = below + STRIP_HEIGHT * (step + 0.5)
             end = x + self.left - 0.09
             sheet.write(end, middle, label, size=_SYMBOL_SIZE, color=theme.ink, ha="right", va="center_baseline")
             if overlay.probabilities:
                 note = self.style.labeller.text(percent(overlay.probabilities[step]))
-                beyond = x + self.left + TIME_WIDTH + 0.08
+                beyond = x + self.left + self.time + 0.08
                 sheet.write(beyond, middle, note, size=AXIS_SIZE, color=theme.muted, ha="left", va="center_baseline")
 
     def _draw_input(self, axes: Axes) -> None:

@@ -6,6 +6,7 @@ nothing overlaps or is clipped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from seq2see.seeing.labels import Label, Labeller
+from seq2see.seeing.paper import PRINT_MARGIN, Paper, scale_figure
 from seq2see.seeing.style import Theme
 
 if TYPE_CHECKING:
@@ -25,11 +27,13 @@ MARGIN = 0.22
 
 @dataclass(frozen=True)
 class Style:
-    """How everything on a sheet is drawn: colours, labels, and the weight with the strongest colour."""
+    """How everything on a sheet is drawn: colours, labels, the weight with the strongest colour, and the width in
+    inches that drawings have to fit in (infinite: they are as wide as suits them)."""
 
     theme: Theme
     labeller: Labeller
     top: float = 1.0
+    room: float = math.inf
 
 
 class Box(Protocol):
@@ -118,22 +122,27 @@ class Row:
 def flow(boxes: Sequence[Box], *, width: float, gap: float = 0.35) -> Box:
     """Boxes side by side, wrapped into as few rows as the width allows, about equally full."""
     widest = max(box.width for box in boxes)
-    fitting = max(1, int((width + gap) / (widest + gap)))
+    fitting = max(1, int(min((width + gap) / (widest + gap) + 1e-9, len(boxes))))
     rows = -(-len(boxes) // fitting)
     per_row = -(-len(boxes) // rows)
     lines = [Row(boxes[start : start + per_row], gap=gap) for start in range(0, len(boxes), per_row)]
     return lines[0] if len(lines) == 1 else Column(lines, gap=gap)
 
 
-def make_figure(box: Box, theme: Theme) -> Figure:
-    """A figure of the size of a box plus margins."""
+def make_figure(box: Box, theme: Theme, *, paper: Paper | None = None) -> Figure:
+    """A figure of the size of a box plus margins; with a paper, of its width, the box in the middle."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    width, height = box.width + 2 * MARGIN, box.height + 2 * MARGIN
+    margin = MARGIN if paper is None else PRINT_MARGIN
+    width, height = box.width + 2 * margin, box.height + 2 * margin
+    if paper is not None and paper.width is not None:
+        width = max(width, paper.room)
     figure = Figure(figsize=(width, height), facecolor=theme.paper)
     FigureCanvasAgg(figure)
-    box.draw(Sheet(figure, width, height), MARGIN, MARGIN)
+    box.draw(Sheet(figure, width, height), (width - box.width) / 2, margin)
+    if paper is not None:
+        scale_figure(figure, paper.scale if paper.width is None else paper.width / width)
     return figure
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from seq2see.looks import Looks, Pixels
 from seq2see.seeing.image import NOTE_SIZE, WORD_SIZE, ImageOverlay, LightBar, in_colour
-from seq2see.seeing.labels import visible
-from seq2see.seeing.overlays import Overlay, frame_axes, known_probabilities, percent, shorten
+from seq2see.seeing.labels import shorten, visible
+from seq2see.seeing.overlays import Overlay, frame_axes, known_probabilities, percent
 from seq2see.seeing.panels import Panel, mean_panel, top_of_scale
 from seq2see.seeing.sheet import Box, Column, Row, Sheet, Style, TextLine
 from seq2see.seeing.style import Theme
@@ -148,7 +148,7 @@ class RowLabel:
         theme, middle = self.style.theme, y + (self.height - _TEXT_BELOW) / 2
         size, ink = (NOTE_SIZE, theme.muted) if self.original else (WORD_SIZE, theme.ink)
         bold = not self.original
-        label = shorten(self.style, self.word, size, self.width - 0.08, bold=bold)
+        label = shorten(self.style.labeller, self.word, size, self.width - 0.08, bold=bold)
         sheet.write(x, middle, label, size=size, bold=bold, color=ink, ha="left", va="center_baseline")
         for line, text in enumerate(self.notes, start=1):
             note, below = self.style.labeller.text(text), middle + 0.2 * line

@@ -22,6 +22,7 @@ from seq2see.modalities.files import FileField
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, folders_of
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.language_models import language_model_of
+from seq2see.pipeline.packing import SUFFIX, Stamp, file_stamp, model_folder
 from seq2see.pipeline.predictor import options_of, why_no_looks
 from seq2see.pipeline.weights import CHECKSUMS
 from seq2see.recipe import Recipe
@@ -247,22 +248,19 @@ def load_models(
     return ModelLoader(arguments, limits, metrics, files=files).load_all()
 
 
-Fingerprint = tuple[tuple[int, int, int] | None, ...]
+Fingerprint = tuple[Stamp | None, ...]
 
 
 def fingerprint(model: str) -> Fingerprint:
-    """What tells that a model was saved anew: inode, size and time of its weights, recipe and checksums. A training
-    writes other files all the time."""
-    paths = [Path(folder) / name for folder in folders_of(model) for name in (WEIGHTS, RECIPE, CHECKSUMS)]
-    return tuple(map(_stamp, paths))
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return (status.st_ino, status.st_size, status.st_mtime_ns)
+    """What tells that a model was saved anew: inode, size and time of its weights, recipe and checksums, or of a packed
+    model's file. A training writes other files all the time."""
+    parts = [Path(part) for part in folders_of(model)]
+    paths = [
+        path
+        for part in parts
+        for path in ([part] if part.is_file() else [part / name for name in (WEIGHTS, RECIPE, CHECKSUMS)])
+    ]
+    return tuple(map(file_stamp, paths))
 
 
 class ModelLoader:
@@ -271,7 +269,16 @@ class ModelLoader:
 
     loaded: by name, the fingerprint of the folder before it was last loaded: what changes it meanwhile is noticed."""
 
-    def __init__(self, arguments: Sequence[str], limits: Limits, metrics: ServerMetrics, *, files: Sequence[Path] = ()):
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        limits: Limits,
+        metrics: ServerMetrics,
+        *,
+        files: Sequence[Path] = (),
+        device: str = "cpu",
+    ):
+        self.device = device
         self.folders = parse_names(arguments)
         self.loaded: dict[str, Fingerprint] = {}
         self._limits, self._metrics, self._files = limits, metrics, files
@@ -289,7 +296,7 @@ class ModelLoader:
         """The model of that name, from its folder as it is now."""
         folder = self.folders[name]
         self.loaded[name] = fingerprint(folder)
-        model = load(folder)
+        model = load(folder, device=self.device)
         return serve_model(
             name, model, self._limits, self._metrics, folder=folder, files=self._files, media=self._media
         )
@@ -318,7 +325,7 @@ def serve_model(
     )
     served = ServedModel(name, model, batcher, media=media if media.attach(model) else None)
     if folder is not None:
-        first = Path(folders_of(folder)[0])
+        first = model_folder(folders_of(folder)[0])
         try:
             with media.on_demand():
                 examples = find_examples(model, first, files)
@@ -341,8 +348,9 @@ def parse_names(arguments: Sequence[str]) -> dict[str, str]:
     folders: dict[str, str] = {}
     for argument in arguments:
         name, sign, folder = argument.partition("=")
-        if not sign or Path(argument).is_dir():
-            name, folder = "+".join(Path(part).resolve().name for part in folders_of(argument)), argument
+        if not sign or Path(argument).exists():
+            parts = [Path(part).resolve() for part in folders_of(argument)]
+            name, folder = "+".join(part.name.removesuffix(SUFFIX) for part in parts), argument
         if not name.strip() or "/" in name or not folder:
             raise UserError(f"{argument}: expected FOLDER, or NAME=FOLDER with a name without /")
         if name in folders:

@@ -18,6 +18,7 @@ from seq2see.modalities.base import Modality
 from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle, find_device, model_checksums
 from seq2see.pipeline.fields import Fields
+from seq2see.pipeline.packing import model_folder
 from seq2see.pipeline.predictor import check_ensemble
 from seq2see.pipeline.weights import tensors_of
 from seq2see.recipe import Recipe, load_recipe
@@ -98,7 +99,7 @@ def load_teachers(recipe: Recipe, device: str) -> list[Bundle]:
 def teacher_fields(recipe: Recipe) -> Fields | None:
     """The fields that a student takes over from its first teacher; None without teachers."""
     teachers = recipe.loss.distillation.teachers
-    return Fields.load(Path(teachers[0]), recipe) if teachers else None
+    return Fields.load(model_folder(teachers[0]), recipe) if teachers else None
 
 
 def check_teachers(student: Bundle, teachers: Sequence[Bundle]) -> list[EncoderDecoder]:

@@ -1,5 +1,4 @@
-"""Reports of a run: when they come, metrics.jsonl, listeners (the progress display, TensorBoard), sample outputs and
-example rows."""
+"""Reports of a run: when they come, metrics.jsonl, listeners (the progress display), sample outputs, example rows."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from seq2see.data.columns import OUTPUT, Question
-from seq2see.errors import counted, imported
+from seq2see.errors import counted
 from seq2see.evaluation import lookup
 from seq2see.evaluation.metrics import Rows, Unit, measure, symbols
 from seq2see.evaluation.strings import edit_distance
@@ -109,7 +108,12 @@ def epochs_between_reports(settings: TrainingSettings, *, trained: int, evaluate
 
 
 class Listener(Protocol):
-    """Follows a run while it goes: the progress bar, TensorBoard, the studio."""
+    """Follows a run while it goes: the progress bar, trackers (`trackers.py`), the studio.
+
+    `on_update` is called after every update, `on_report` after every measurement on the dev rows (metric: the name of
+    the one that selects the best weights), `on_message` with what the user should know, `close` when the training ends
+    or is stopped. A listener is called in the training's own thread: what takes long slows it down.
+    """
 
     def on_update(self, status: UpdateStatus) -> None: ...
 
@@ -160,35 +164,6 @@ def best_report(folder: Path) -> dict[str, Any]:
     lines = (folder / METRICS).read_bytes().splitlines()
     reports: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return next((report for report in reversed(reports) if report.get("best")), reports[-1] if reports else {})
-
-
-class TensorBoard:
-    """A listener that writes curves for TensorBoard."""
-
-    def __init__(self, folder: Path):
-        imported("tensorboard", extra="tensorboard")
-        self.writer = imported("torch.utils.tensorboard", extra="tensorboard").SummaryWriter(
-            str(folder / "tensorboard")
-        )
-
-    def on_update(self, status: UpdateStatus) -> None:
-        pass
-
-    def on_report(self, report: Report, metric: str) -> None:
-        self.writer.add_scalar("train/loss", report.loss, report.update)
-        self.writer.add_scalar("train/learning_rate", report.learning_rate, report.update)
-        self.writer.add_scalar("train/gradient_norm", report.gradient_norm, report.update)
-        for name, value in report.objective.items():
-            self.writer.add_scalar(f"draws/{name}", value, report.update)
-        for name, value in report.dev.items():
-            self.writer.add_scalar(f"dev/{name}", value, report.update)
-        self.writer.flush()
-
-    def on_message(self, message: str) -> None:
-        self.writer.add_text("notes", message)
-
-    def close(self) -> None:
-        self.writer.close()
 
 
 # ---------------------------------------------------------------- progress on stderr

@@ -68,11 +68,11 @@ from seq2see.training.reports import (
     METRICS,
     Listener,
     Report,
-    TensorBoard,
     epochs_between_reports,
     samples_of,
     write_examples,
 )
+from seq2see.training.trackers import TensorBoard
 from seq2see.training.trainer import Replay, Trainer
 
 SPEED_SECONDS = 10.0

@@ -78,9 +78,10 @@ def test_faithful_refuses(call: Call, speller: Path, blind: Path, babbler: Path,
         ([blind], "the model has no attention"),
         ([babbler, "--columns", "word"], "a language model reads no input"),
         ([speller, "--rows", -1], "--rows must be 0 or more"),
-        ([speller, "--out", "x.pdf"], "unknown suffix '.pdf'; allowed: .png, .svg, .html, .json"),
+        ([speller, "--out", "x.gif"], "unknown suffix '.gif'; allowed: .png, .svg, .pdf, .html, .json"),
         ([speller, "--places", 1], "got 1"),
         ([speller, "--theme", "dark"], "--theme needs --out"),
+        ([speller, "--width", "84mm"], "--width needs --out"),
         ([f"{speller}+{speller}"], "single model"),
     ):
         run = call("faithful", *arguments, "--data", pairs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.commands import Run
 Call = Callable[..., Run]
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".html", ".json"])
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".html", ".json"])
 def test_every_format(call: Call, speller: Path, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "new" / f"look{suffix}"
     run = call("look", speller, "abcd", "--out", path)
@@ -112,3 +113,30 @@ def test_neighbours_are_the_nearest_by_cosine(call: Call, stdin: Callable[[str],
     nearest = records[0]["neighbours"][0]
     lines = call("encode", speller, *words, "--neighbours", 1).lines
     assert lines[0] == f"abcd\t{nearest['input']} {nearest['cosine']:.4f}"
+
+
+def test_a_picture_for_print(call: Call, speller: Path, tmp_path: Path) -> None:
+    run = call("look", speller, "abcd", "--out", tmp_path / "look.pdf", "--width", "84mm", "--font-size", 8)
+    assert run.code == 0, run.err
+    (box,) = re.findall(rb"/MediaBox \[ ?0 0 ([0-9.]+) [0-9.]+ ?\]", (tmp_path / "look.pdf").read_bytes())
+    assert float(box) == pytest.approx(84 / 25.4 * 72, abs=0.1)
+    for option, value in (("--width", "84"), ("--width", "3px"), ("--font-size", "99"), ("--font-size", "big")):
+        run = call("look", speller, "abcd", "--out", tmp_path / "bad.pdf", option, value)
+        assert run.code == 2
+        assert option in run.err
+        assert value in run.err
+    run = call("look", speller, "abcd", "--out", tmp_path / "bad.html", "--width", "84mm")
+    assert run.code == 2
+    assert "--width" in run.err
+    assert not list(tmp_path.glob("bad*"))
+
+
+def test_the_title_names_input_and_output(call: Call, speller: Path, judge: Path, tmp_path: Path) -> None:
+    answer = call("look", speller, "abcd", "--out", tmp_path / "a.svg").out.strip()
+    assert f"abcd → \u200e{answer}" in (tmp_path / "a.svg").read_text("utf-8")
+    call("look", speller, "abcd", "--out", tmp_path / "b.svg", "--title", "")
+    assert "→ \u200e" not in (tmp_path / "b.svg").read_text("utf-8")
+    call("look", judge, "ab\tba", "--out", tmp_path / "c.html", "--title", "mine")
+    assert "mine" in (tmp_path / "c.html").read_text("utf-8")
+    label = call("look", judge, "ab\tba", "--out", tmp_path / "c.html").out.strip()
+    assert f"ab | ba → \u200e{label}" in (tmp_path / "c.html").read_text("utf-8")

@@ -13,7 +13,8 @@ from seq2see.data.columns import Question
 from seq2see.looks import Prediction
 from seq2see.recipe import Recipe
 from seq2see.training import reports, trainer
-from seq2see.training.reports import Progress, Report, TensorBoard, UpdateStatus, samples_of
+from seq2see.training.reports import Progress, Report, UpdateStatus, samples_of
+from seq2see.training.trackers import TensorBoard
 from tests.system.small import RecordingListener, write_table
 from tests.training.tiny import ROWS, journal, last_checkpoint, run, words
 

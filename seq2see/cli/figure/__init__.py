@@ -1,4 +1,4 @@
-"""`seq2see figure`: Draw figures of models and runs, as .png, .svg, .html (standalone) or .json.
+"""`seq2see figure`: Draw figures of models and runs, as .png, .svg, .pdf, .html (standalone) or .json.
 
 See also `seq2see look` (where a model looks), `seq2see faithful --out` and `seq2see compare`.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seq2see.cli.inputs import load_model
-from seq2see.cli.parser import Arguments, Parser, add_beam, add_data, add_json, add_plugin, print_json, say
+from seq2see.cli.parser import Arguments, Parser, add_beam, add_data, add_json, add_paper, add_plugin, print_json, say
 from seq2see.errors import UserError, nearest
 from seq2see.progress import Meter
 
@@ -52,21 +52,22 @@ def run(args: Arguments) -> None:
 
 # --- Options and helpers that all figures share
 
-FORMATS = (".png", ".svg", ".html", ".json")
+FORMATS = (".png", ".svg", ".pdf", ".html", ".json")
 THEMES = ("light", "dark")
 
 
 def add_drawing(parser: Parser) -> None:
-    """--out, --title, --theme and --json."""
+    """--out, --title, --theme, --width, --font-size and --json."""
     parser.add_argument(
         "--out",
         metavar="FILE",
         type=Path,
         required=True,
-        help="output file: image (.png, .svg), page (.html) or data (.json)",
+        help="output file: image (.png, .svg, .pdf), page (.html) or data (.json)",
     )
     parser.add_argument("--title", metavar="TEXT", help="title of the figure")
     add_theme(parser)
+    add_paper(parser)
     add_json(parser)
 
 
@@ -91,11 +92,15 @@ def check_drawing(args: Arguments) -> None:
         )
     if suffix == ".json" and args.theme is not None:
         raise UserError("--theme: a .json file has no colours")
+    if args.width is not None or args.font_size is not None:
+        from seq2see.seeing.paper import paper_of
+
+        paper_of(args.width, args.font_size, suffix=suffix)
 
 
 def finish(chart: Chart, args: Arguments) -> None:
     """Save the figure and print its numbers."""
-    path = chart.save(args.out, theme=args.theme)
+    path = chart.save(args.out, theme=args.theme, width=args.width, font_size=args.font_size)
     if args.json:
         print_json(chart.to_dict())
     else:

@@ -39,10 +39,13 @@ def run(args: Arguments) -> None:
     if args.against not in AXES:
         close = nearest(args.against, AXES)
         raise UserError(f"--against: unknown axis '{args.against}'{close}; allowed: {', '.join(AXES)}")
-    folders = {name: Path(folder) for name, folder in named_paths(args.runs).items()}
+    from seq2see.pipeline.packing import model_folder
+
+    paths = named_paths(args.runs)
+    folders = {name: model_folder(path) for name, path in paths.items()}
     for name, folder in folders.items():
         if not (folder / "metrics.jsonl").is_file():
-            raise UserError(f"{name}: {folder} is not a run folder: it has no metrics.jsonl")
+            raise UserError(f"{name}: {paths[name]} is not a run folder: it has no metrics.jsonl")
     from seq2see.seeing import line_plot
     from seq2see.seeing.charts import Chart
     from seq2see.seeing.plots import measure_label, read_curve

@@ -112,10 +112,10 @@ def chart_of(vectors: VectorMap, names: list[str], *, groups: list[str] | None, 
     from seq2see.seeing.charts import Chart
     from seq2see.seeing.maps import map_plot
 
-    def draw(theme: str) -> Any:
+    def draw(theme: str, width: float | None = None) -> Any:
         near = [[other for other, _ in others] for others in vectors.neighbours]
         options: dict[str, Any] = {"shares": vectors.shares, "neighbours": near, "groups": groups}
-        return map_plot(vectors.points, names, title=title, theme=theme, **options)
+        return map_plot(vectors.points, names, title=title, theme=theme, width=width, **options)
 
     rows: list[dict[str, Any]] = []
     for number, (name, (x, y), near) in enumerate(zip(names, vectors.points.tolist(), vectors.neighbours, strict=True)):
@@ -124,4 +124,4 @@ def chart_of(vectors: VectorMap, names: list[str], *, groups: list[str] | None, 
         rows.append(
             row | {"neighbours": [names[other] for other, _ in near], "cosines": [cosine for _, cosine in near]}
         )
-    return Chart("map", title, {"variance": list(vectors.shares)}, rows, draw)
+    return Chart("map", title, {"variance": list(vectors.shares)}, rows, draw, draw_sized=draw)
