@@ -382,8 +382,9 @@ class Model:
             try:
                 return [self.row(item) for item in inputs]
             except UserError as error:
-                if not all(isinstance(item, list | tuple) and len(item) == len(names) + 1 for item in inputs):
-                    raise UserError(f"{error}{nested_hint(inputs, self.bundle.fields)}") from None
+                hint = nested_hint(inputs, self.bundle.fields)
+                if hint or not all(isinstance(item, list | tuple) and len(item) == len(names) + 1 for item in inputs):
+                    raise UserError(f"{error}{hint}") from None
         fields = self.bundle.fields
         table, resolution = held_table(self.recipe, inputs, None, optional=[OUTPUT], fields=fields)
         rows = [Row({name: row[name] for name in names}) for row in resolution.rows(table)]

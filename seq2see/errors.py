@@ -103,7 +103,7 @@ def listing(names: Iterable[str], most: int = 20, *, between: str = ", ") -> str
     """Names with commas between them, each cut where it is long; those beyond the most are counted.
 
     >>> listing(["en", "de", "fr"], most=2)
-    'en, de, ... (3 in all)'
+    'en, de, ... (3 in total)'
     """
     known = list(names)
     shown = [name if len(name) <= LONGEST_WORD else f"{name[:LONGEST_WORD]}..." for name in known[:most]]

@@ -70,8 +70,8 @@ def paper_of(width: str | None, font_size: float | None, *, suffix: str) -> Pape
 def parse_length(text: str) -> float:
     """A length as inches.
 
-    >>> parse_length("25.4mm"), parse_length("72 pt")
-    (1.0, 1.0)
+    >>> parse_length("50.8mm"), parse_length("144 pt")
+    (2.0, 2.0)
     """
     match = _LENGTH.fullmatch(text)
     inches = float(match[1]) * UNITS[match[2]] if match else math.nan

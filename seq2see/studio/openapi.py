@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Any
 
 from seq2see import __version__
+from seq2see.errors import UserError
 from seq2see.settings.base import first_line
 from seq2see.settings.columns import ColumnSettings
 from seq2see.studio import schemas
@@ -182,7 +183,7 @@ def _events() -> Schema:
     token = {"step": 0, "text": "E", "probability": 0.93}
     example = f"event: token\ndata: {json.dumps(token)}\n\nevent: done\ndata: {{...}}\n\n"
     about = "server-sent events: `token` {step, text, probability}, then `done` (as the answer of predict) or `error`"
-    return {"description": about, "content": {EVENTS: {"schema": TEXT, "example": example}}}
+    return {"description": about, "content": {EVENTS: {"example": example}}}
 
 
 def _forms(forms: list[Schema]) -> Schema:
@@ -227,7 +228,10 @@ class _BodySchema:
         """Weights for the places of an input, all on the first; of an image or a sound they are not known here."""
         if value is None or EXAMPLE in value:
             return [1.0]
-        return [1.0] + [0.0] * (len(self._served.model.places(value)) - 1)
+        try:
+            return [1.0] + [0.0] * (len(self._served.model.places(value)) - 1)
+        except UserError:  # "..." is no vector
+            return [1.0]
 
     def json(self) -> list[Schema]:
         """One schema for each way of giving inputs."""

@@ -93,8 +93,8 @@ def refused(run: Run, *pieces: str) -> None:
         (["train", "SPELLING", "--data", "PAIRS", "--out", "PAIRS"], ["a file; a run needs a folder"]),
         (["train", "SPELLING", "--resume", "--out", "NEW"], ["nothing to resume"]),
         (["train", "SPELLING", "--resume", "--from", "MODEL"], ["--from", "--resume"]),
-        (["train", "MODEL", "--resume", "--data", "VERDICTS"], ["--data", "begun with", "pairs.tsv", "verdicts.tsv"]),
-        (["train", "MODEL", "--resume", "--set", "decoder.size=20"], ["decoder.size", "begun with 16, got 20"]),
+        (["train", "MODEL", "--resume", "--data", "VERDICTS"], ["--data", "started with", "pairs.tsv", "verdicts.tsv"]),
+        (["train", "MODEL", "--resume", "--set", "decoder.size=20"], ["decoder.size", "started with 16, got 20"]),
         (
             ["train", "SPELLING", "--data", "PAIRS", "--out", "NEW", "--set", "encoder.size=999999"],
             ["too large for this machine", "encoder.size 999,999", " GB"],

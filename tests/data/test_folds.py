@@ -76,7 +76,7 @@ def test_folds_are_balanced_and_do_not_depend_on_order() -> None:
         (["a"] * 10, {}, "column 'who' has one value"),
         (["a", "b"] * 5, {"folds": 3}, "folds 3: allowed: 2 to 2"),
         (["a", "b"] * 5, {"folds": 1}, "folds 1: allowed"),
-        (["a", "b"] * 5, {"dev_from": "group"}, "takes three folds or more"),
+        (["a", "b"] * 5, {"dev_from": "group"}, "at least three folds"),
     ],
 )
 def test_what_cannot_be_left_out_is_refused(groups: list[str], given: dict[str, Any], message: str) -> None:

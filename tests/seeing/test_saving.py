@@ -65,7 +65,7 @@ def test_the_same_looks_give_the_same_file(looks: Looks, tmp_path: Path) -> None
 
 def test_an_unknown_suffix_lists_the_known(looks: Looks, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"unknown suffix '\.pgn' \(did you mean '\.png'\?\); allowed: \.png, \.svg, \.html"
+        UserError, match=r"unknown suffix '\.pgn' \(did you mean '\.png'\?\); allowed: \.png, \.svg, \.pdf, \.html"
     ):
         save(looks, tmp_path / "looks.pgn")
     with pytest.raises(UserError, match=r"unknown suffix ''"):

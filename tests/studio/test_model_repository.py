@@ -263,7 +263,7 @@ def test_where_examples_lie_is_said_with_a_warning(
         with pytest.raises(SystemExit, match="0"):
             main(["serve", str(strange), "--port", "0"])
         told = capsys.readouterr().err
-        assert "not shown unless --files " + said.format(tmp_path) in told
+        assert "only with --files " + said.format(tmp_path) in told
         assert "it is the model's folder that names this place: give it only if you trust that folder" in told
 
 

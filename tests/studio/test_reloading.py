@@ -148,8 +148,8 @@ def test_a_folder_that_changes_while_it_is_loaded_is_noticed(
 ) -> None:
     folder, load = shutil.copytree(speller, tmp_path / "model"), model_repository.load
 
-    def slowly(model: str) -> Model:
-        loaded = load(model)
+    def slowly(model: str, device: str | None = None) -> Model:
+        loaded = load(model, device=device)
         (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes())
         return loaded
 

@@ -11,7 +11,6 @@ import torch
 
 import seq2see
 from seq2see.api import Model
-from seq2see.cli.explain import lines
 from seq2see.errors import UserError
 from seq2see.search import score_targets
 from tests.system.small import write_table
@@ -99,8 +98,8 @@ def test_show_and_explain_tell_how(model: Model) -> None:
     assert copied.writes == "Xqz"
     assert copied.probability == pytest.approx((1 - copied.generating) * copied.looks[0].weights[3], abs=1e-3)
 
-    assert f"         g = {copied.generating:.4f} from the vocabulary, {1 - copied.generating:.4f} copied" in lines(
-        copied
+    assert (
+        f"         g = {copied.generating:.4f} from the vocabulary, {1 - copied.generating:.4f} copied" in copied.text()
     )
     assert copied.to_dict()["generating"] == copied.generating
 

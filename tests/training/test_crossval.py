@@ -154,7 +154,7 @@ def test_several_groups_share_a_fold_and_are_measured_apart(data: Path, tmp_path
     assert result.values("cer")["anna"] == pytest.approx((one + two) / 2)
     text = result.text()
     assert all(name in text for name in (*SPEAKERS, "mean", "95 % interval", "all rows", "86"))
-    assert result._repr_html_().startswith("<pre>")
+    assert result._repr_html_().startswith("<table")
 
 
 def test_folds_of_rows_from_memory(tmp_path: Path) -> None:

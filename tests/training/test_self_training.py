@@ -209,7 +209,7 @@ def test_a_threshold_that_nothing_reaches_is_an_error(tmp_path: Path, tables: di
     with pytest.raises(UserError, match="--confidence 1"):
         run(ROWS, tables["data"], out, PLAIN, unlabelled=tables["unlabelled"], confidence=1.0, updates=2)
     assert (out / "teacher" / "model.safetensors").is_file()
-    with pytest.raises(UserError, match="holds a run already"):
+    with pytest.raises(UserError, match="already holds a run"):
         run(ROWS, tables["data"], out, PLAIN, unlabelled=tables["unlabelled"], updates=2)
     (out / STAGES).write_text('{"recipe": 3}')
     with pytest.raises(UserError, match=STAGES):

@@ -135,6 +135,7 @@ GONE: set[str] = set()
 ADDED: set[str] = {
     "fitted",
     "data.shuffle_rows",
+    "data.decimal",
     "evaluation.further_baselines",
     "inputs.NAME.normalise",
     "loss.alignment.optional",
