@@ -139,7 +139,7 @@ def _problem(error: Any, raw: Mapping[str, Any], complete: Mapping[str, Any]) ->
     parent = reduce(Spot.inside, location[:-1], Spot(complete))
     if kind == "missing" and isinstance(location[-1], str):  # otherwise the end of a list, which is too short
         spot = parent.inside(location[-1])
-        return Problem(str(spot), f"has to be given: {type_text(spot.annotation, article=True)}", "missing")
+        return Problem(str(spot), f"required: {type_text(spot.annotation, article=True)}", "missing")
     spot = parent if kind == "missing" else parent.inside(location[-1])
     return _wrong_value(error, spot, raw)
 
