@@ -20,6 +20,7 @@ SHARED = (
     "registry.py",
     "threads.py",
     "data/image_files.py",
+    "data/line_normalisation.py",
     "data/log_mel.py",
     "data/media_files.py",
     "data/sentences.py",

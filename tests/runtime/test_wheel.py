@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -77,6 +78,15 @@ def test_every_module_is_its_own(unpacked: Path) -> None:
         imports = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
         strangers = ("import torch", "from torch", "from jaxtyping", "from seq2see.", "import seq2see.")
         assert not [line for line in imports if line.startswith(strangers)], path
+
+
+def test_what_a_shared_module_imports_is_in_the_wheel(unpacked: Path) -> None:
+    """At its head; what is imported late belongs to commands that the runtime does not have."""
+    for path in (unpacked / "seq2see_runtime").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("seq2see_runtime"):
+                target = unpacked.joinpath(*str(node.module).split("."))
+                assert target.is_dir() or target.with_suffix(".py").is_file(), f"{path.name} imports {node.module}"
 
 
 # ---------------------------------------------------------------- the container image
