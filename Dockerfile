@@ -31,7 +31,9 @@ ENV PATH=/venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 MPLCONFIGD
 USER 10001
 WORKDIR /models
 EXPOSE 8000
+# Every route wants the token, this one too.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(u.Request('http://127.0.0.1:8000/health', \
+headers={'Authorization': 'Bearer ' + os.environ.get('SEQ2SEE_TOKEN', '')}), timeout=4)"]
 ENTRYPOINT ["seq2see"]
 CMD ["--help"]

@@ -2,7 +2,7 @@
 
 VENV    ?= .venv
 ARGS    ?=
-EXTRAS  ?= dev,demo,parquet,datasets,excel,zstd,tensorboard,images,sound,video,studio,samples,ctranslate2,onnx,otel,tune,hub,docs
+EXTRAS  ?= dev,demo,parquet,datasets,excel,zstd,tensorboard,mlflow,wandb,images,sound,video,studio,samples,ctranslate2,onnx,otel,tune,hub,nearest,notebook,docs
 # Options for pip, for instance PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu" for a torch without CUDA.
 PIP_ARGS ?=
 # Test workers: one per core; each keeps to one thread, so that they do not fight for cores.
@@ -30,7 +30,7 @@ TOOLS := .tools
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test slow faults fuzz soak shuffled lint types check format runtime lock licences sbom audit bench bench-peers clean
+.PHONY: help install demo docs notebooks test slow faults fuzz soak shuffled lint types check format zoo runtime lock licences sbom audit bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ demo: $(STAMP) ## train for two minutes, show predictions and heatmaps, serve th
 
 docs: $(STAMP) ## the documentation site, in dist/site; fails on a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebooks: $(STAMP) ## run the notebooks of docs/notebooks and keep their outputs; ARGS="captioning" picks
+	$(BIN)/python tools/make_notebooks.py $(ARGS)
 
 test: $(STAMP) ## the whole default test suite; ARGS="-k beam" picks
 	$(PYTEST) $(ARGS)
@@ -88,6 +91,9 @@ fuzz: $(STAMP) ## hostile recipes, tables, media, folders and requests; CASES=10
 
 soak: $(STAMP) ## clients at a server with models of all kinds, one request in ten malformed; MINUTES=20 CLIENTS=50
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak --minutes $(MINUTES) --clients $(CLIENTS) $(ARGS)
+
+zoo: $(STAMP) ## build and measure the models that `seq2see models` lists; ARGS="dates numbers" picks
+	OMP_NUM_THREADS=1 $(BIN)/python tools/make_zoo.py $(ARGS)
 
 lock: $(STAMP) $(TOOLS)/.installed ## requirements.lock: constraints.txt with hashes
 	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(BIN)/python tools/supply_chain.py lock

@@ -40,9 +40,11 @@ training: {learning_rate: 0.02, clip: 0.5, batch_rows: 32, batch_tokens: 4000, e
 
 
 def commands() -> list[list[str]]:
-    """Every command of the page, in its order."""
-    blocks = re.findall(r"^```\n(.*?)^```$", (DOCS / "seeing.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    return [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
+    """Every command of the page that draws a picture, in its order; blocks of Python are none."""
+    page = (DOCS / "seeing.md").read_text("utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    lines = (line for language, block in blocks if not language for line in block.splitlines())
+    return [words[1:] for words in (shlex.split(line, comments=True) for line in lines) if "--out" in words]
 
 
 def strokes(number: int) -> np.ndarray:

@@ -34,7 +34,10 @@ REVIEW = (
 
 @dataclass(frozen=True)
 class View:
-    """One picture: which models it needs (the first is asked, a second stands beside it), and what is done."""
+    """One picture: which models it needs (the first is asked, a second stands beside it), and what is done.
+
+    part: selector of the part of the page that is pictured; without one, what is seen of it from the top.
+    """
 
     name: str
     models: tuple[str, ...]
@@ -42,6 +45,7 @@ class View:
     dark: bool = False
     width: int = 1280
     height: int = 1180
+    part: str = ""
 
 
 def typed(page: Any, text: str = SENTENCE) -> None:
@@ -79,6 +83,12 @@ def edit(page: Any) -> None:
     page.mouse.move(2, 2)
 
 
+def tree(page: Any) -> None:
+    typed(page, "A dog is running.")
+    page.click("[data-part=tree] summary")
+    page.wait_for_selector(".node")
+
+
 def image(page: Any) -> None:
     picked(page, 2)
     looked(page, "green")
@@ -87,6 +97,7 @@ def image(page: Any) -> None:
 VIEWS = (
     View("text", ("translation",), text),
     View("edit", ("translation",), edit),
+    View("tree", ("translation",), tree, part="[data-part=tree]"),
     View("image", ("captions",), image, height=1500),
     View("document", ("reviews",), lambda page: typed(page, REVIEW), dark=True),
     View("sound", ("digits",), lambda page: picked(page, 2)),
@@ -142,7 +153,8 @@ def main() -> None:
             page.wait_for_function("() => document.fonts.status === 'loaded'")
             page.evaluate("scrollTo(0, 0)")
             page.wait_for_timeout(400)  # what fades in is there
-            kept(page.screenshot(), PICTURES / f"studio-{view.name}.png")
+            pictured = page.locator(view.part) if view.part else page
+            kept(pictured.screenshot(), PICTURES / f"studio-{view.name}.png")
             page.close()
         browser.close()
 

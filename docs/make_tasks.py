@@ -27,8 +27,8 @@ seq2see train {name} --data {table}
 seq2see evaluate runs/{task} --data {test}
 ```
 
-- **Table**: {columns}; any table with as many columns will do, `--columns` names others.
-- **Measures**: {metrics}; beside them {baseline}.
+- **Table**: {columns}; any table with as many columns works; `--columns` selects others by name.
+- **Metrics**: {metrics}; baselines: {baseline}.
 - **Every setting** can be changed with `--set`, see [the list of keys](../recipe.md).{attention}
 
 ## The five answers
@@ -68,7 +68,7 @@ def page(name: str) -> str:
 
 def _columns(recipe: Recipe) -> list[str]:
     columns = [f"`{column}`" for _, column in wanted_columns(recipe)]
-    inputs, output = columns[: len(recipe.inputs)], columns[len(recipe.inputs) :] or ["nothing more: outputs are made"]
+    inputs, output = columns[: len(recipe.inputs)], columns[len(recipe.inputs) :] or ["no output column"]
     return [", ".join(inputs), *output] if inputs else output
 
 

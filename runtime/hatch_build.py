@@ -40,6 +40,7 @@ SHARED = (
     "search/sampling.py",
     "search/stepper.py",
     "search/top.py",
+    "search/tree.py",
     "seeing/**/*",
     "settings/*",
 )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from seq2see.hub import pull, push
     from seq2see.looks import Looks, Prediction
     from seq2see.recipe import Recipe
+    from seq2see.studio.background import serve
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ _MODULES = {
     "pack": "seq2see.api",
     "pull": "seq2see.hub",
     "push": "seq2see.hub",
+    "serve": "seq2see.studio.background",
     "train": "seq2see.api",
     "tune": "seq2see.api",
 }
@@ -53,6 +55,7 @@ __all__ = [
     "pull",
     "push",
     "search",
+    "serve",
     "train",
     "tune",
 ]

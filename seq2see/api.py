@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 
 from seq2see.data.columns import OUTPUT, Values, group_references
 from seq2see.data.records import Data, is_frame, is_series, values_of
-from seq2see.errors import UserError, speaks
+from seq2see.errors import UserError, imported, speaks
 from seq2see.evaluation import Report, perplexity
 from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.evaluation.report import TrainingOverlap
@@ -42,6 +42,7 @@ from seq2see.pipeline.inputs import (
     unreached_steps,
     warn,
 )
+from seq2see.pipeline.nearest_rows import NearestRow, build_index, index_of, nearest_rows, save_index
 from seq2see.pipeline.packing import is_packed, model_folder, write_archive
 from seq2see.pipeline.predictor import Progress as OnTask
 from seq2see.pipeline.predictor import (
@@ -53,7 +54,7 @@ from seq2see.pipeline.predictor import (
     place_names,
     predict,
 )
-from seq2see.pipeline.scoring import Score, TextOrSymbols, follow, prefix_ids, score_rows, score_stream
+from seq2see.pipeline.scoring import Score, TextOrSymbols, avoided_ids, follow, prefix_ids, score_rows, score_stream
 from seq2see.pipeline.trained_rows import training_overlap
 from seq2see.pipeline.vectors import nearest_others
 from seq2see.recipe import Recipe, left_out, load_recipe
@@ -78,6 +79,9 @@ from seq2see.training.run import train as run_training
 from seq2see.training.self_training import plan_stages, read_plan, train_in_stages, unfinished_stages
 from seq2see.training.tuning import tune
 from seq2see.training.unlabelled import check_pseudo_labels, pseudo_labelled_rows, read_labelled
+
+if TYPE_CHECKING:
+    from seq2see.attention_editor import AttentionEditor
 
 __all__ = ["Model", "compare", "crossval", "default_folder", "distill", "load", "pack", "train", "tune"]
 
@@ -131,6 +135,7 @@ class Model:
         n_best: int | None = None,
         sample: bool | None = None,
         prefix: TextOrSymbols | None = None,
+        avoid_prefixes: Sequence[TextOrSymbols] | None = None,
         oracle: Mapping[int, Any] | None = None,
         replace_unknown: bool | None = None,
         first_row: int = 0,
@@ -145,9 +150,10 @@ class Model:
         with several inputs a dict by name, or a tuple in the recipe's order (in a list, dicts may also be rows by
         column, and tuples may have the output too). An empty input in a list gets a blank prediction, whose `reason`
         says why.
-        prefix: how outputs begin, as a text or a list of symbols. oracle: attention weights for some steps (from 0),
-        used for every hypothesis. n_best: without it, all hypotheses of the beam are returned, the best one as the
-        prediction and the others as its alternatives. maps: keep heads and layers apart (`Looks.heads`, `Looks.maps`).
+        prefix: how outputs begin, as a text or a list of symbols. avoid_prefixes: how no output begins, a list of such
+        prefixes. oracle: attention weights for some steps (from 0), used for every hypothesis. n_best: without it, all
+        hypotheses of the beam are returned, the best one as the prediction and the others as its alternatives. maps:
+        keep heads and layers apart (`Looks.heads`, `Looks.maps`).
         first_row, drawn_as, notices: to predict a table in parts. `first_row` is the index of the part's first row, so
         that samples are those of the whole table, or `drawn_as` the index of each row; `notices` collects the warnings
         about all parts (without it, each call warns).
@@ -160,14 +166,17 @@ class Model:
         forced = None if oracle is None else read_oracle(oracle, self.recipe.looked_at)
         if replace_unknown and not self.recipe.looked_at:
             warn(["replace_unknown: needs attention, which finds the word of the input to put in"])
-        if isinstance(prefix, str) and not self.recipe.output.one_step:
-            warn(unknown_symbols(self.bundle, prefix, rows, what="prefix"))
+        if not self.recipe.output.one_step:
+            for what, texts in (("prefix", [prefix]), ("avoid_prefixes", avoid_prefixes or ())):
+                for text in texts:
+                    warn(unknown_symbols(self.bundle, text, rows, what=what) if isinstance(text, str) else [])
         search_options = answer_options(
             self.recipe,
             beam=beam,
             n_best=n_best,
             sample=sample,
             prefix=None if prefix is None else [prefix_ids(self.bundle, row, prefix) for row in rows],
+            avoid_prefixes=None if avoid_prefixes is None else avoided_ids(self.bundle, rows, avoid_prefixes),
             oracle=forced,
             **options,
         )
@@ -272,6 +281,42 @@ class Model:
             neighbours[number] = [(full[other], cosine) for other, cosine in others]
         return neighbours
 
+    def index_rows(
+        self,
+        data: Data,
+        *,
+        columns: Sequence[str] | None = None,
+        rows: int | None = None,
+        progress: OnTask | None = None,
+    ) -> Path | None:
+        """Make the index that `nearest_rows` searches, of the training table, and keep it in the folder that the model
+        was loaded from: its path, None without a folder. Rows that the model was not trained on are left out; rows: of
+        more, a sample at even distances is indexed (default: 50,000); progress: as for `evaluate`."""
+        bundle = self._single("index_rows")
+        counter = None if progress is None else partial(progress, "rows indexed")
+        return save_index(bundle, build_index(bundle, self.rows_of(data, columns), most=rows, on_progress=counter))
+
+    def nearest_rows(
+        self,
+        inputs: Any = None,
+        *,
+        step: int | None = None,
+        target: TextOrSymbols | None = None,
+        k: int = 5,
+        beam: int | None = None,
+    ) -> list[NearestRow]:
+        """The k training rows nearest to an input by the cosine of their vectors (`encode`), or with `step` (from 0) to
+        that step of the output, by the state of the decoder: where it learned this. target: follow this output instead
+        of the model's own; beam: as for `predict`. Needs an index (`index_rows`)."""
+        bundle, row = self._single("nearest_rows"), self._nonempty_row(inputs)
+        if step is None and target is not None:
+            raise UserError("target: needs a step, whose state is compared")
+        if step is not None and target is None and not self.recipe.output.one_step:
+            index_of(bundle)  # before a search, which would be in vain
+            prediction = self.predict(row, replace_unknown=False, beam=beam)
+            target = [token.text for token in prediction.tokens]
+        return nearest_rows(bundle, row, step=step, target=target, k=k)
+
     def look(
         self, inputs: Any = None, *, target: str | None = None, beam: int | None = None, max_length: int | None = None
     ) -> Prediction:
@@ -321,6 +366,16 @@ class Model:
         bundle, measured = self._single("faithful"), self.rows_of(data, columns)
         warn(self._warnings(measured, outputs=True))
         return faithful(bundle, measured, most=rows, places=places, progress=progress)
+
+    def edit_attention(self, inputs: Any = None, *, beam: int | None = None) -> AttentionEditor:
+        """A notebook widget that shows the output and its attention; weights are dragged or clicked, and the output is
+        predicted again with them, beside the original (extra `notebook`). beam: as for `predict`."""
+        imported("anywidget", extra="notebook")
+        from seq2see.attention_editor import AttentionEditor  # late: it needs the extra
+
+        self._check_probabilities("edit_attention")
+        row = self._nonempty_row(inputs)
+        return AttentionEditor(lambda oracle: self.predict(row, beam=beam, oracle=oracle))
 
     def describe(self) -> Answers:
         """The five answers: data, encoder, decoder, parameters, loss."""

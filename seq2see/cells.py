@@ -51,13 +51,13 @@ class CellSettings(Settings):
 
     parts = {"cell": Parts(cells.settings)}
     cell: Annotated[str, NameOf(cells.settings)] = Field("gru", description="the recurrent cell")
-    size: FittedSize = Field(256, description="size of a state (of each direction, where there are two)")
-    layers: Layers = Field(1, description="one above the other")
+    size: FittedSize = Field(256, description="size of a state (of each direction, if there are two)")
+    layers: Layers = Field(1, description="number of layers")
     dropout: FittedDropout = Field(0.0, description="between layers and on the output of the last")
     variational: bool = Field(
         False,
         description="`dropout`, and that of the embedding, drops the same numbers at all steps of a sequence (locked "
-        "dropout); false: others at each step",
+        "dropout); false: different ones at each step",
     )
     recurrent_dropout: Share = Field(
         0.0, description="on s_{t-1} where U multiplies it, the same numbers at all steps of a sequence (variational)"

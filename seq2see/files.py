@@ -190,23 +190,30 @@ def unwritable(path: Path, error: OSError) -> UserError:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which gets its name once it is whole; one that is there already must be empty."""
+def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A folder to fill, which gets its name once it is complete; one that is there already must be empty, or is
+    replaced."""
     try:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and not replace and (not path.is_dir() or any(path.iterdir())):
             raise UserError(f"{path}: already exists; give the name of a new folder, or of an empty one")
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as error:
         raise unwritable(path, error) from None
+    old = part.with_name(f"{part.name}.old")
     try:
         yield part
         part.chmod(0o755)
+        if replace and path.exists():
+            path.replace(old)
         part.replace(path)
     except OSError as error:
         raise unwritable(path, error) from None
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        if old.exists() and not path.exists():  # the new one could not take its place
+            old.replace(path)
+        for folder in (part, old):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from seq2see.training.reports import EXAMPLES, METRICS, best_report
 
 if TYPE_CHECKING:
     from seq2see.api import Model
+    from seq2see.recipe import Recipe
 
 CARD, PICTURE = "README.md", "look.png"
 EXTRA = "hub"
@@ -94,8 +95,9 @@ def write_repository(model: str | Path, folder: Path, *, repo: str, license: str
             shutil.copyfile(path, folder / path.name)
     source, loaded = model_folder(model), load(model)
     row = loaded.row(example) if example is not None else _first_example(loaded, source)
-    pictured = row is not None and _draw_look(loaded, row, folder / PICTURE)
-    card = model_card(loaded, source, repo=repo, license=license, pictured=pictured)
+    pictured = row is not None and draw_look(loaded, row, folder / PICTURE)
+    name = repo.partition("/")[2]
+    card = model_card(loaded, source, name=name, license=license, usage=_usage(repo, name), pictured=pictured)
     (folder / CARD).write_text(card, encoding="utf-8")
 
 
@@ -117,7 +119,7 @@ def _first_example(model: Model, folder: Path) -> dict[str, str] | None:
         return None  # a model is complete without the data it was trained on
 
 
-def _draw_look(model: Model, row: Any, path: Path) -> bool:
+def draw_look(model: Model, row: Any, path: Path) -> bool:
     """Draw where the model looks; False where it does not look anywhere."""
     prediction = model.look(row)
     if not prediction.looks.maps:
@@ -129,22 +131,28 @@ def _draw_look(model: Model, row: Any, path: Path) -> bool:
 # ---------------- The card
 
 
-def model_card(model: Model, folder: Path, *, repo: str, license: str, pictured: bool) -> str:
-    """The README.md of a repository: metadata, the five answers, metrics with baselines, columns, how to load."""
+def model_card(
+    model: Model, folder: Path, *, name: str, license: str, usage: str, pictured: bool, further: Sequence[str] = ()
+) -> str:
+    """The README.md of a model: metadata, the five answers, metrics with baselines, columns, how to load.
+
+    usage: how to get and use it, in Markdown; further: parts that come after its title.
+    """
     answers, task = model.describe(), model.recipe.task
-    name = repo.partition("/")[2]
+    what, tags = _kind(model.recipe)
     metadata: dict[str, Any] = {
         "license": license,
         "library_name": "seq2see",
-        "tags": ["seq2see", "attention", "encoder-decoder", task],
+        "tags": ["seq2see", *tags, task],
     }
     if task in PIPELINES:
         metadata["pipeline_tag"] = PIPELINES[task]
     parts = [
         f"---\n{yaml.safe_dump(metadata, allow_unicode=True, sort_keys=False)}---",
         f"# {name}",
-        f"An encoder-decoder with attention, trained with seq2see {__version__} (recipe {_inline(task)}).",
-        _usage(repo, name),
+        f"{what}, trained with seq2see {__version__} (recipe {_inline(task)}).",
+        *further,
+        f"## How to use it\n\n{usage}",
         *([f"## Where it looks\n\n![the model's attention for one input]({PICTURE})"] if pictured else []),
         *([table] if (table := metrics_table(folder)) else []),
         f"## Data\n\nThe model reads and writes these columns of a table.\n\n{_columns(model)}",
@@ -154,10 +162,17 @@ def model_card(model: Model, folder: Path, *, repo: str, license: str, pictured:
     return "\n\n".join(parts) + "\n"
 
 
-def _usage(repo: str, name: str) -> str:
-    return f"""## How to use it
+def _kind(recipe: Recipe) -> tuple[str, list[str]]:
+    """(what the model is, tags of the Hub that say so)"""
+    if not recipe.inputs:
+        return "A language model", []
+    if recipe.attention.score == "none":
+        return "An encoder-decoder", ["encoder-decoder"]
+    return "An encoder-decoder with attention", ["attention", "encoder-decoder"]
 
-```
+
+def _usage(repo: str, name: str) -> str:
+    return f"""```
 pip install 'seq2see[{EXTRA}]'
 seq2see pull {repo} --out {name}
 seq2see predict {name} INPUT

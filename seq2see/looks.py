@@ -196,6 +196,55 @@ class Alternative:
     looks: Looks | None = None
 
 
+NodeState = Literal["kept", "pruned", "finished", "stopped"]
+"""What became of a continuation: it was continued; it was not among the best; it ended its output; or the search ended
+while it could still have been continued."""
+
+
+@dataclass
+class TreeNode:
+    """A continuation that a beam search considered.
+
+    text: its symbol; parent: the number of the node that it continues, -1 at the first step; probability: of the
+    symbol; log_probability: of the output up to it; output: where it ends one of the returned outputs, its rank from 0
+    (the prediction itself), then the alternatives.
+    """
+
+    text: str
+    parent: int
+    probability: float
+    log_probability: float
+    state: NodeState
+    output: int | None = None
+
+
+@dataclass
+class BeamTree:
+    """All continuations that a beam search considered for an input, step by step; parents come before their children.
+
+    left_out: nodes of later steps that are not listed, since there are too many.
+    """
+
+    nodes: list[TreeNode] = field(default_factory=list)
+    left_out: int = 0
+
+    def path(self, number: int) -> list[str]:
+        """The symbols from the first step to that node: a `prefix` that continues from it."""
+        symbols: list[str] = []
+        while number >= 0:
+            symbols.append(self.nodes[number].text)
+            number = self.nodes[number].parent
+        return symbols[::-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the JSON of the HTTP API; `output` only where a returned output ends."""
+        nodes = [
+            {name: value for name, value in vars(node).items() if name != "output" or value is not None}
+            for node in self.nodes
+        ]
+        return {"nodes": nodes, "left_out": self.left_out}
+
+
 @dataclass
 class Prediction:
     """What the model predicts for one input: a text, a label, a vector or an image; `answer` returns whichever there
@@ -205,6 +254,7 @@ class Prediction:
     file it was written to. Vectors and images have no tokens and no probability.
     reason: why there is no answer (an empty input): the answer is then empty and its score NaN.
     given: what the probabilities are conditioned on besides the input, such as the places chosen by hard attention.
+    tree: the beam search that found it, if asked for (`predict(..., tree=True)`).
     """
 
     input: Any
@@ -219,6 +269,7 @@ class Prediction:
     alternatives: list[Alternative] = field(default_factory=list)
     given: str = ""
     reason: str = ""
+    tree: BeamTree | None = None
 
     @classmethod
     def blank(cls, value: Any, field: str, reason: str) -> Prediction:
@@ -274,6 +325,8 @@ class Prediction:
         ]
         if looks:
             out["looks"] = self.looks.to_dict()
+        if self.tree is not None:
+            out["tree"] = self.tree.to_dict()
         return out
 
 

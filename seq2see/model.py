@@ -82,6 +82,7 @@ class EncoderDecoder(nn.Module):
         self.decoder: Decoder = build_decoder(recipe.decoder, recipe.attention, conditions)
         _check_copied(recipe, views)
         self.head: Head = _build_head(recipe, self.decoder, sizes.output, tied=_tied(recipe, conditions))
+        self.most_steps = None if recipe.output.one_step else recipe.decoder.most_steps
         self.read_along, self.copied = recipe.read_along, recipe.copied_places
         self.ctc = None if self.read_along is None else CtcHead(views[self.read_along], sizes.output)
 
@@ -115,11 +116,21 @@ class EncoderDecoder(nn.Module):
         return memory
 
     def ready(
-        self, inputs: Mapping[str, Any], rows: int, *, maps: bool = False, packed: PackedWeights | None = None
+        self,
+        inputs: Mapping[str, Any],
+        rows: int,
+        *,
+        maps: bool = False,
+        packed: PackedWeights | None = None,
+        times: int = 1,
     ) -> Ready:
         """Encode every input and prepare for decoding; maps: also the self-attention of encoders and decoder; packed:
-        weights for the steps of a prediction."""
-        prepared = self.decoder.prepare(self.encode(inputs, rows, maps=maps, packed=packed))
+        weights for the steps of a prediction; times: rows that are decoded of each input, all inputs once, then all
+        again."""
+        memory = self.encode(inputs, rows, maps=maps, packed=packed)
+        if times > 1:
+            memory = memory.select(torch.arange(rows, device=self.head.device).repeat(times))
+        prepared = self.decoder.prepare(memory)
         return replace(prepared, maps=maps).with_packed(packed)
 
     def ctc_log_probs(self, memory: Memory) -> tuple[Float[Tensor, "batch line symbols"], Bool[Tensor, "batch line"]]:
@@ -160,9 +171,9 @@ class EncoderDecoder(nn.Module):
         """All steps of reading these symbols from a state on, in a contiguous stream."""
         return self.decoder.teach(ready, state, tokens)
 
-    def forward_batch(self, batch: Batch) -> tuple[Step, Ready]:
-        """What the loss needs of a batch, whatever the kind of output."""
-        ready = self.ready(batch.inputs, len(batch.rows))
+    def forward_batch(self, batch: Batch, *, times: int = 1) -> tuple[Step, Ready]:
+        """What the loss needs of a batch, whatever the kind of output; times: targets of each input, as for `ready`."""
+        ready = self.ready(batch.inputs, len(batch.rows), times=times)
         if self.decoder.one_step:
             step = self.step(ready, self.begin(ready), None)
         elif isinstance(batch.target, Sequences):

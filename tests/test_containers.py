@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+import threading
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,11 @@ import pytest
 import yaml
 
 from seq2see.cli.app import COMMANDS, parse_command
+from seq2see.studio.app import create_app
+from seq2see.studio.limits import Limits
+from seq2see.studio.metrics import ServerMetrics
+from seq2see.studio.model_repository import load_models
+from seq2see.studio.server import create_server, listen, server_url
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -92,6 +102,29 @@ def test_it_runs_as_a_user_without_rights_and_says_how_it_is() -> None:
     compile(command[2], "HEALTHCHECK", "exec")
     assert "/health" in command[2]
     assert json.loads(rests("ENTRYPOINT")[0]) == ["seq2see"]
+
+
+@pytest.mark.parametrize("token", [None, "a-token-of-a-test"])
+def test_the_health_check_passes_with_and_without_a_token(token: str | None) -> None:
+    """The command of the image itself, at a server that is well, and at one that is gone."""
+    model = str(PROJECT / "tests" / "models" / "0.1.0" / "entailment")
+    limits, metrics = Limits(), ServerMetrics()
+    app = create_app(load_models([model], limits, metrics), limits, metrics, token=token)
+    command = json.loads(rests("HEALTHCHECK")[0].partition("CMD")[2])[1:]
+    environment = {name: value for name, value in os.environ.items() if name != "SEQ2SEE_TOKEN"}
+    environment |= {} if token is None else {"SEQ2SEE_TOKEN": token}
+    with closing(listen("127.0.0.1", 0)) as listening:
+        address = server_url(listening)
+        assert "http://127.0.0.1:8000/" in command[1]
+        check = [sys.executable, command[0], command[1].replace("http://127.0.0.1:8000/", address)]
+        server = create_server(app, limits)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        well = subprocess.run(check, env=environment, check=False, capture_output=True, text=True)
+        server.should_exit = server.force_exit = True
+        thread.join(30)
+    assert well.returncode == 0, well.stderr
+    assert subprocess.run(check, env=environment, check=False, capture_output=True).returncode != 0
 
 
 @pytest.fixture(scope="module")

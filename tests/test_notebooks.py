@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 
 import seq2see
 from seq2see.api import Model
 from seq2see.evaluation import Report
 from seq2see.evaluation.tables import Tabular
 from seq2see.training.notebook_progress import NotebookProgress, curve, notebook_output, progress_display
-from seq2see.training.reports import Progress
+from seq2see.training.reports import Progress, UpdateStatus
 
 RECIPE = {
     "task": "capitals",
@@ -50,6 +53,16 @@ def test_a_model_says_what_it_is(model: Model) -> None:
     assert shown(model.describe()._repr_html_()) == " ".join(model.describe().text().split())
     both = Model([model.bundle, model.bundle])
     assert f"2 models, {2 * count:,} parameters" in repr(both)
+
+
+def test_weights_of_the_caller_are_not_explained_as_a_softmax(model: Model) -> None:
+    own, forced = (model.explain("a<", step=0, oracle=oracle) for oracle in (None, {0: [0, 1]}))
+    assert forced.looks[0].weights == [0, 1]
+    assert own.equations["weights"].startswith("a_tj = ")
+    assert "oracle" in forced.equations["weights"]
+    assert "oracle" in str(forced)
+    later = model.explain("a<", step=1, oracle={0: [0, 1]})
+    assert later.equations == own.equations
 
 
 def test_a_step_has_its_numbers(model: Model) -> None:
@@ -112,6 +125,27 @@ def test_training_is_drawn_while_it_runs(tmp_path: Path) -> None:
     assert "6 updates" in shown(last)
     assert "<b>word" not in last
     assert trained.predict("ax").text is not None
+
+
+def test_a_run_that_has_ended_has_no_bar() -> None:
+    drawn: list[str] = []
+    progress = NotebookProgress(drawn.append)
+    progress.on_update(UpdateStatus(updates=3, epoch=0.5, loss=1.0, speed=10.0, unit="tokens", share=0.5, seconds=9.0))
+    assert "<progress" in drawn[-1]
+    progress.close()
+    assert "<progress" not in drawn[-1]
+    assert "3 updates" in shown(drawn[-1])
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_training_has_gradients_where_the_caller_has_switched_them_off(mode: Callable[[], Any], tmp_path: Path) -> None:
+    rows = [{"<b>word": a + b, "upper": (a + b).upper()} for a in "abcdef" for b in "xyz<"]
+    plain = seq2see.train(RECIPE, rows, out=tmp_path / "plain", listeners=[])
+    with mode():
+        trained = seq2see.train(RECIPE, rows, out=tmp_path / "without", listeners=[])
+        assert not torch.is_grad_enabled()
+    for one, other in zip(plain.bundle.network.parameters(), trained.bundle.network.parameters(), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_curves_leave_out_what_is_not_finite() -> None:

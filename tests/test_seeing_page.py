@@ -1,4 +1,4 @@
-"""docs/seeing.md: its commands are parse_command as they stand, and its pictures are there, and light."""
+"""docs/seeing.md: its commands are understood as they stand, and its pictures are there, and light."""
 
 from __future__ import annotations
 

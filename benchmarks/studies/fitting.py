@@ -95,7 +95,7 @@ def measure(name: str, rows: int, arm: str, fitted: dict[str, Any], options: arg
         seconds = time.process_time() - start
         metrics = model.evaluate(dev).metrics
     kept = {path: at(model.recipe.to_dict(), path) for path in (*SIZES, *DROPOUTS, *KEYS["epochs"], *KEYS["batch"])}
-    figures = {key: round(float(value), 4) for key, value in metrics.items() if key in ("exact", "cer", "bleu_lc")}
+    figures = {key: round(float(value), 4) for key, value in metrics.items() if key in ("exact", "cer", "bleu")}
     facts = {"data": name, "rows": rows, "arm": arm, "seed": options.seed, "minutes": options.minutes}
     return {**facts, **figures, "seconds": round(seconds), "recipe": model.recipe.to_dict(), "settings": kept}
 
@@ -126,8 +126,9 @@ def main() -> None:
                 with options.log.open("a", encoding="utf-8") as log:
                     log.write(json.dumps(done[key], ensure_ascii=False) + "\n")
             figures = done[key]
-            cells.append(f"{arm} {100 * (1 - figures['exact']):.1f} % ({figures['seconds']} s)")
-        print(f"{table}: whole outputs wrong: " + "; ".join(cells), flush=True)
+            figure = f"{100 * (1 - figures['exact']):.1f} %" if "exact" in figures else f"{figures['bleu']:.1f} BLEU"
+            cells.append(f"{arm} {figure} ({figures['seconds']} s)")
+        print(f"{table}: whole outputs wrong, or BLEU: " + "; ".join(cells), flush=True)
 
 
 if __name__ == "__main__":

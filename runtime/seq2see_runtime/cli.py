@@ -100,7 +100,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", action="store_true", default=None, help="draw outputs instead of searching")
     parser.add_argument("--temperature", type=float, metavar="T", help="below 1 safer, above 1 bolder")
     parser.add_argument("--seed", type=_count, metavar="N", help="of sampling: same seed, same outputs")
-    parser.add_argument("--max-length", type=_count, metavar="N", help="at most so many symbols")
+    parser.add_argument("--max-length", type=_count, metavar="N", help="maximum number of symbols")
     parser.add_argument("--prefix", help="what every output begins with")
     parser.add_argument(
         "--no-shortlist",
@@ -191,7 +191,7 @@ def _given(model: Model, inputs: Sequence[str]) -> list[Any]:
     pairs = [text.partition("=")[::2] for text in inputs]
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise UserError(f"{max(names, key=names.count)}= stands there twice")
+        raise UserError(f"{max(names, key=names.count)}= is given twice")
     return [dict(pairs)]
 
 

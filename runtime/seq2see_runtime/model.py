@@ -281,7 +281,7 @@ class Model:
     def _check_length(self, length: int, what: str) -> None:
         most = self.known.get("most_steps")
         if most is not None and length > most:
-            raise UserError(f"{what}: {length} symbols; the model has learned {most} positions, and none behind them")
+            raise UserError(f"{what}: {length} symbols; the model has learned {most} positions, and none beyond")
 
     def _forced(
         self,

@@ -180,7 +180,7 @@ def _write_file(url: str, path: Path, name: str) -> str:
     try:
         path.write_bytes(base64.b64decode(content, validate=True))
     except ValueError:
-        raise RequestError(422, f"input '{name}': what follows base64, is no base64") from None
+        raise RequestError(422, f"input '{name}': what follows base64, is not base64") from None
     return str(path)
 
 

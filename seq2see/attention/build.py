@@ -39,7 +39,7 @@ class AttentionSettings(Settings):
     }
     plugin_keys = ("options",)
     score: Annotated[str, NameOf(scores.settings, ("none",))] = Field(
-        "additive", description="how well a query and a place agree; none: no attention"
+        "additive", description="how well a query and a place match; none: no attention"
     )
     over: str | list[str] | None = Field(
         None, description="inputs to look at (NAME.words: the words of a document); not given: all that have places"

@@ -81,7 +81,7 @@ class WindowSettings(Settings):
     """A window around p_t."""
 
     window: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
-        5, description="local scopes: how far the window reaches to each side of p_t"
+        5, description="local scopes: how far the window extends to each side of p_t"
     )
 
 

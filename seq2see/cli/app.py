@@ -225,7 +225,7 @@ def _check_kind(kinds: dict[str, str], name: str, arguments: Sequence[str]) -> s
 COMMANDS = {
     "tasks": "list the recipes that come with seq2see",
     "show": "describe a recipe or a model: data, encoder, decoder, parameters, loss",
-    "inspect": "tell what is in a table, what a recipe makes of it, and which recipes fit",
+    "inspect": "describe a table, what a recipe makes of it, and which recipes fit it",
     "train": "train a recipe on a table",
     "predict": "predict outputs for inputs",
     "evaluate": "compute metrics of a model on a table, next to trivial baselines",
@@ -238,10 +238,14 @@ COMMANDS = {
     "distill": "train one model on the predictions of an ensemble",
     "faithful": "test whether attention is faithful: its agreement with occlusion and gradients",
     "encode": "encode inputs as vectors, or find nearest neighbours",
+    "nearest": "find the training rows nearest to an input, or to one step of its output",
     "sample": "write a small data set to try a recipe on",
     "serve": "serve models with a web page and an HTTP API",
     "export": "export a model to run without torch",
+    "page": "write a model as one HTML page that runs in a browser, offline",
     "pack": "write a model as one file, which every command takes in place of its folder",
+    "models": "list small trained models that are ready to be built, with their figures",
+    "get": "build one of these models",
     "push": "upload a model with its card to the Hugging Face Hub",
     "pull": "download a model from the Hugging Face Hub",
     "figure": "draw length curves, maps of vectors, learning curves and more",
@@ -263,7 +267,7 @@ Options:
   --debug     print tracebacks of errors (also SEQ2SEE_DEBUG=1)
 
 RECIPE is a name listed by `{program} tasks` or a YAML file; MODEL is a folder written by
-`{program} train`, or a file written by `{program} pack`."""
+`{program} train` or `{program} get`, or a file written by `{program} pack`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

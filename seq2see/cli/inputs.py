@@ -64,10 +64,22 @@ def read_inputs(
             raise UserError("this model is a language model and takes no INPUT; use --prefix to give it a beginning")
         return InputSource([Item({})], count=1)
     if inputs:
-        return InputSource([Item(parse_input(model, text)) for text in inputs], count=len(inputs))
+        rows = _joined(inputs, len(model.recipe.inputs))
+        return InputSource([Item(parse_input(model, text)) for text in rows], count=len(rows))
     if file is not None:
         return _table(model, file, columns, tell)
     return InputSource(_lines(model))
+
+
+def _joined(texts: Sequence[str], inputs: int) -> Sequence[str]:
+    """Arguments as rows: those of a model with several inputs may also come one after the other, without tabs.
+
+    >>> _joined(["a man sleeps", "a man is awake"], 2), _joined(["a\\tb", "c\\td"], 2), _joined(["a", "b"], 1)
+    (['a man sleeps\\ta man is awake'], ['a\\tb', 'c\\td'], ['a', 'b'])
+    """
+    if inputs == 1 or len(texts) % inputs or any("\t" in text for text in texts):
+        return texts
+    return ["\t".join(texts[first : first + inputs]) for first in range(0, len(texts), inputs)]
 
 
 def parse_input(model: Model, text: str) -> dict[str, str]:

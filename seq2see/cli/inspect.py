@@ -1,8 +1,8 @@
-"""`seq2see inspect`: Tell what is in a table, what a recipe makes of it, and which recipes fit.
+"""`seq2see inspect`: Describe a table, what a recipe makes of it, and which recipes fit it.
 
-Rows, lengths, scripts, Unicode forms, odd characters, blank cells, repeated rows, inputs with several outputs. With
-RECIPE also columns, rows, vocabularies, settings that are `auto`, and how long training takes here, estimated from a
-few updates.
+Reports rows, lengths, scripts, Unicode forms, unusual characters, blank cells, repeated rows and inputs with several
+outputs. With RECIPE it also reports the columns, rows and vocabularies that the recipe would use, the values of `auto`
+settings, and how long training would take on this machine, estimated from a few updates.
 """
 
 from __future__ import annotations
@@ -35,12 +35,10 @@ SUFFIXES = (".html", ".json")
 def arguments(parser: Parser) -> None:
     parser.add_argument("table", metavar="TABLE", help="table, or name of a data set")
     parser.add_argument("recipe", metavar="RECIPE", nargs="?", help="recipe name or YAML file")
-    parser.add_argument("--dev", metavar="TABLE", help="development data, whose rows are looked for in the table")
+    parser.add_argument("--dev", metavar="TABLE", help="development data; rows that are also in the table are counted")
     add_columns(parser)
     add_overrides(parser)
-    parser.add_argument(
-        "--updates", metavar="N", type=integer, help="updates to measure the time of (default: 8; 0: none)"
-    )
+    parser.add_argument("--updates", metavar="N", type=integer, help="number of updates to time (default: 8; 0: none)")
     parser.add_argument("--out", metavar="FILE", type=Path, help="write a standalone page (.html), or the JSON (.json)")
     add_threads(parser)
     add_json(parser)

@@ -1,7 +1,7 @@
 """`seq2see pack`: Write a model as one file without checkpoints, which every command takes in place of its folder.
 
-The file is an uncompressed zip archive: recipe, weights, vocabularies, baselines, metrics of the training, examples of
-texts, and checksums. It holds no table and no path of one.
+The file is an uncompressed zip archive: recipe, weights, vocabularies, baselines, training metrics, example texts and
+checksums. It contains neither tables nor their paths.
 """
 
 from __future__ import annotations

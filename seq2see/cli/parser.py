@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import logging
 import shutil
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from typing import Any, NoReturn
@@ -21,6 +24,19 @@ from seq2see.files import SURROGATES, finite
 def say(message: str) -> None:
     """Print a message to stderr."""
     print(message, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Without the remarks of exporting libraries, which are about torch and not about the model."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -165,8 +181,8 @@ def add_inputs(parser: Parser) -> None:
         metavar="INPUT",
         nargs="*",
         default=[],
-        help="inputs to read (default: lines of standard input); for models with several inputs, separate them with "
-        "tabs, in the recipe's order",
+        help="inputs to read (default: lines of standard input); for models with several inputs, all of a row one "
+        "after the other, or separated by tabs, in the recipe's order",
     )
     parser.add_argument(
         "--file", metavar="TABLE", type=Path, help="read inputs from the columns of a table or the lines of a .txt file"
@@ -345,7 +361,7 @@ def add_paper(parser: Parser) -> None:
     parser.add_argument(
         "--width",
         metavar="LENGTH",
-        help="width of a picture for print: 84mm, 8.4cm, 3.3in or 240pt (default: as it comes)",
+        help="width of a picture for print: 84mm, 8.4cm, 3.3in or 240pt (default: its own size)",
     )
     parser.add_argument(
         "--font-size", metavar="POINTS", type=number, help="size of labels in points (default with --width: 8)"

@@ -2,8 +2,8 @@
 
 A language model takes no input and samples. With --n-best each output is on a line of its own, after its score.
 With --to the predictions are written to a table, and printed only with --json. Where --file is a pattern or a folder
-of tables (shards), --to is a folder: shards are shared out over the processes of torchrun or Slurm, and those that are
-finished are not predicted again.
+of tables (shards), --to is a folder: shards are divided among the processes of torchrun or Slurm, and finished ones
+are not predicted again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`seq2see pull`: Download a model from the Hugging Face Hub into a new folder.
 
-Of the repository's files only those of a model are kept, and the folder appears once the model was loaded and checked.
+Only the files of a model are kept, and the folder is created once the model has been loaded and checked.
 """
 
 from __future__ import annotations

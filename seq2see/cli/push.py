@@ -16,13 +16,13 @@ EXAMPLES = (
 
 def arguments(parser: Parser) -> None:
     add_model(parser, ensembles=False)
-    parser.add_argument("repo", metavar="REPO", help="repository on the Hub: OWNER/NAME; created where it is missing")
+    parser.add_argument("repo", metavar="REPO", help="repository on the Hub: OWNER/NAME; created if it does not exist")
     parser.add_argument(
         "--license", metavar="NAME", required=True, help="licence by the Hub's name: apache-2.0, mit, cc-by-4.0, other"
     )
-    parser.add_argument("--private", action="store_true", help="create the repository as a private one")
+    parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument(
-        "--example", metavar="INPUT", help="input whose look the card shows (default: the first example of dev rows)"
+        "--example", metavar="INPUT", help="input whose look the card shows (default: the first example of dev)"
     )
     parser.add_argument("--message", metavar="TEXT", help="commit message")
 

@@ -39,8 +39,9 @@ def split_sheet(path: Path) -> tuple[Path, str | None]:
 
 @formats.register("xlsx")
 class Sheet(Format):
-    """The first row that is not empty names the columns; columns without a name and empty rows are not read. Formulas
-    have the value that the workbook was saved with; errors such as #N/A are empty."""
+    """The first row that is not empty names the columns; columns without a name are not read, nor are empty rows
+    behind the last one; others keep their place. Formulas have the value that the workbook was
+    saved with; errors such as #N/A are empty."""
 
     unit = "row"
     headed = True
@@ -73,14 +74,17 @@ class Sheet(Format):
             yield Row({name: cells[i] if i < len(cells) else "" for i, name in self._columns.items()}, line)
 
     def _lines(self) -> Iterator[tuple[int, list[Any]]]:
-        """(number from 1, values) of the rows that are not empty."""
+        """(number from 1, values) of the rows from the header to the last that is not empty; an empty one has none."""
+        next_line = 0
         with self._sheet() as sheet:
             for line, cells in enumerate(sheet.iter_rows(), start=1):
                 if line > MAX_LINES:
                     raise UserError(f"{self.path}: more than {MAX_LINES:,} rows")
                 values = [_value(cell) for cell in cells]
                 if any(value != "" for value in values):
+                    yield from ((empty, []) for empty in range(next_line or line, line))
                     yield line, values
+                    next_line = line + 1
 
     @contextmanager
     def _sheet(self) -> Iterator[Any]:

@@ -87,7 +87,7 @@ def folds_by_group(
     for number, group in enumerate(groups):
         members.setdefault(group, []).append(number)
     if len(members) < 2:
-        raise UserError(f"column '{column}' has one value ({listing(members)}); to leave one out takes two or more")
+        raise UserError(f"column '{column}' has one value ({listing(members)}); leaving one out takes two or more")
     number = _number_of_folds(folds, len(members), default=MOST_FOLDS, what=f"values of column '{column}'")
     dealt = deal({group: len(numbers) for group, numbers in members.items()}, number)
     if dev_from == "group" and number < 3:

@@ -30,7 +30,8 @@ class DataSettings(Settings):
         None, description="delimiter of .csv and .tsv files (default: detected)"
     )
     decimal: Literal["point", "comma"] | None = Field(
-        None, description="decimal mark of numbers (default: comma in files with semicolons between fields, else point)"
+        None,
+        description="decimal mark of numbers (default: comma in files with semicolons between fields, otherwise point)",
     )
     quoting: bool | None = Field(None, description="whether fields may be quoted (default: yes for .csv, no for .tsv)")
     encoding: str = Field("utf-8", description="encoding of text files")
@@ -41,8 +42,8 @@ class DataSettings(Settings):
     stream: bool = Field(False, description="whether a language model reads one contiguous text instead of rows")
     shuffle_rows: Count = Field(
         0,
-        description="rows that are held and shuffled at a time, at least, read as training needs them: for tables too "
-        "large to be encoded first; 0: all rows are encoded, and shuffled as a whole",
+        description="minimum number of rows that are held and shuffled at a time, read as training needs them: "
+        "for tables too large to be encoded first; 0: all rows are encoded and shuffled",
     )
 
 

@@ -31,7 +31,9 @@ kilobytes that takes gigabytes to decode."""
 class AugmentSettings(Settings):
     """Random augmentation of images during training."""
 
-    flip: bool = Field(False, description="mirror every other image (not if it contains text or left and right matter)")
+    flip: bool = Field(
+        False, description="mirror half of the images (not if they contain text or if left and right matter)"
+    )
     crop: Share = Field(0.0, description="maximum share cut off each side at random")
     rotate: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="maximum rotation in degrees")
     shear: Annotated[float, Field(ge=0, le=45)] = Field(0.0, description="maximum slant to either side in degrees")
@@ -45,7 +47,7 @@ class AugmentSettings(Settings):
         6.0, description="elastic: standard deviation of the Gaussian that makes neighbours move alike, in pixels"
     )
     thickness: Annotated[float, Field(ge=0, le=10)] = Field(
-        0.0, description="maximum growth of what is dark, or of what is light, to each side, in pixels of the input"
+        0.0, description="maximum growth of dark or of light areas to each side, in pixels of the input"
     )
     noise: Amount = Field(0.0, description="standard deviation of noise on every pixel (of 255)")
     mask: Share = Field(0.0, description="share of random pixels set to black")
@@ -107,7 +109,7 @@ class ImageInput(MediaSettings):
         else:
             yield from no_effect(self, path, ["widest"], f"every picture is {self.width} pixels wide")
             if self.fit == "stretch":
-                reason = f"every picture is brought to {self.width} pixels again"
+                reason = f"every picture is resized to {self.width} pixels again"
                 yield from no_effect(self.augment, f"{path}.augment", ["stretch"], reason)
 
     def decode(self, path: str) -> list[NDArray[Any]]:

@@ -38,8 +38,10 @@ MEDIA = {
     "video": (".mp4", ".avi", ".mkv", ".webm", ".mov", ".mpg", ".mpeg"),
 }
 _SUFFIXES = {suffix: kind for kind, suffixes in MEDIA.items() for suffix in suffixes}
-_NUMBERS = re.compile(r"\s*\[?[-+\d.,;:eE\s\[\]?]*\d[-+\d.,;:eE\s\[\]?]*\]?\s*")
 _NUMBER = re.compile(r"\s*[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?\s*")
+_ONE_OF_SEVERAL = r"(?:[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|\?|nan|null|NA)"
+_NUMBERS = re.compile(rf"(?=.*\d)[\s\[]*+{_ONE_OF_SEVERAL}(?:[\s,;\[\]]++{_ONE_OF_SEVERAL})*+[\s;\]]*+", re.DOTALL)
+"""Numbers with spaces, commas or semicolons between them; a date, a time and a sum are none."""
 _TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"}
 """Scripts that stand in one word by custom."""
 _NO_SCRIPTS = {"MODIFIER", "FULLWIDTH", "HALFWIDTH", "MATHEMATICAL", "FEMININE", "MASCULINE", "DOUBLE-STRUCK", "SCRIPT"}

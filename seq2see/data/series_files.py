@@ -107,7 +107,7 @@ class SeriesAugmentSettings(Settings):
 
     noise: Amount = Field(0.0, description="deviation of the Gaussian noise added to every number, once normalised")
     scale: Share = Field(0.0, description="maximum relative change of all numbers together, once normalised")
-    time_masks: Count = Field(0, description="number of stretches of time that are set to the mean")
+    time_masks: Count = Field(0, description="number of stretches of time to set to the mean")
     time_width: Positive = Field(10, description="maximum width of such a stretch in steps, at most a quarter of all")
 
     def check(self, recipe: Any, path: str) -> Iterator[Problem]:
@@ -135,14 +135,14 @@ class SeriesInput(MediaSettings):
         "relative to the table, of .csv, .tsv, .npy or .parquet files with a row for each step",
     )
     names: list[str] = Field(
-        [], description="names of the channels; of files with named columns those that are read (default: all)"
+        [], description="names of the channels; for files with named columns, those to read (default: all)"
     )
     time: str | None = Field(None, description="files: column of the time stamps, by which steps are named")
     header: bool | None = Field(
-        None, description="files: the first line of a .csv names columns (default: when there is no number in it)"
+        None, description="files: the first line of a .csv names columns (default: if it contains no number)"
     )
     stride: Positive = Field(1, description="number of neighbouring steps that are read as one")
-    pooling: Literal["mean", "first"] = Field("mean", description="how stride makes one of them")
+    pooling: Literal["mean", "first"] = Field("mean", description="how stride combines steps")
     longest: Count = Field(
         4096, description="maximum length in steps, after stride; longer series are cut; 0: no limit"
     )
@@ -207,7 +207,7 @@ class SeriesOutput(OutputColumn):
     horizon: Count = Field(0, description="number of steps; 0: that of the first row")
     names: list[str] = Field(
         [],
-        description="names of the channels, perhaps those of an input that are continued (default: its first ones)",
+        description="names of the channels, such as those of an input that are continued (default: its first ones)",
     )
     normalise: Literal["channel", "none"] = Field(
         "channel", description="learn mean 0 and deviation 1 of each channel in the training rows; outputs are restored"

@@ -78,7 +78,7 @@ class SoundInput(MediaSettings):
     hop: Annotated[float, Field(gt=0, le=10_000)] = Field(10.0, description="distance between frames in ms")
     range: Annotated[float, Field(gt=0, le=200)] = Field(
         80.0,
-        description="dynamic range in dB: what is further below the loudest band counts as silence",
+        description="dynamic range in dB: energies further below the loudest band count as silence",
     )
     longest: Weight = Field(30.0, description="maximum length of a file in seconds")
     normalise: Literal["bands", "whole", "none"] = Field(
@@ -187,7 +187,7 @@ def _open(path: str | Path, settings: SoundInput) -> Iterator[Any]:
                 raise MediaError(f"unsupported sound format {file.format}; allowed: {', '.join(FORMATS)}")
             missing = missing_samples(path)
             if missing is not None:
-                raise MediaError(f"cut short: {missing} that its head promises are there")
+                raise MediaError(f"cut short: {missing} promised by its header are there")
             if not file.frames:
                 raise MediaError("a sound of length zero")
             if not LOWEST <= file.samplerate <= HIGHEST:

@@ -32,7 +32,9 @@ class VideoAugmentSettings(Settings):
     """Random augmentation of clips during training: the same for all frames of a clip, except `jitter` and masks of
     time."""
 
-    flip: bool = Field(False, description="mirror every other clip (not if it contains text or left and right matter)")
+    flip: bool = Field(
+        False, description="mirror half of the clips (not if they contain text or if left and right matter)"
+    )
     shift: Share = Field(0.0, description="maximum random shift relative to the sides")
     light: Share = Field(0.0, description="maximum relative change of brightness and contrast")
     jitter: Share = Field(0.0, description="share of frames that are dropped or repeated at random")
@@ -42,7 +44,7 @@ class VideoAugmentSettings(Settings):
     occlude: Share = Field(
         0.0, description="maximum sides of a rectangle that is hidden in all frames, relative to those of a frame"
     )
-    time_masks: Count = Field(0, description="number of stretches of frames that are hidden")
+    time_masks: Count = Field(0, description="number of stretches of frames to hide")
     time_width: Positive = Field(8, description="maximum frames of such a stretch, at most a quarter of the clip")
 
 
@@ -87,7 +89,7 @@ class VideoInput(MediaSettings):
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:
         if self.end and self.end <= self.start:
-            message = f"{self.end:g} s is not behind the start at {self.start:g} s; allowed: more, or 0"
+            message = f"{self.end:g} s is not after the start at {self.start:g} s; allowed: more, or 0"
             yield Problem(f"{path}.end", message, "video-part")
         left, top, right, bottom = self.region
         if left >= right or top >= bottom:

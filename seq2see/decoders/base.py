@@ -164,15 +164,15 @@ class ReadoutSettings(Settings):
 class WrittenSettings(ReadoutSettings, DecoderSettings):
     """Decoders that write symbol by symbol."""
 
-    layers: Layers = Field(1, description="one above the other")
+    layers: Layers = Field(1, description="number of layers")
     dropout: FittedDropout = Field(
         0.0,
-        description="between layers and on what the output layer sees; transformer: on what enters and on what each "
-        "part of a layer gives too",
+        description="between layers and on what the output layer sees; transformer: also on the input and on "
+        "the output of each part of a layer",
     )
     every_step: str | list[str] | None = Field(None, description="inputs whose summary enters every step")
     copy_from: str | None = Field(
-        None, description="input whose words can be copied into the output, whether its vocabulary has them or not"
+        None, description="input whose words can be copied into the output, whether or not its vocabulary has them"
     )
 
     def layer_count(self, looks: int) -> int:
@@ -195,8 +195,8 @@ class SymbolSettings(Settings):
 class SelfAttentionSettings(Settings):
     """Layers of self-attention over what was written."""
 
-    heads: Size = Field(4, description="looks side by side at what was written; divides the size (not for labels)")
-    feedforward: Size = Field(1024, description="size of the inner layer behind each look")
+    heads: Size = Field(4, description="heads that look at the output so far; must divide the size (not for labels)")
+    feedforward: Size = Field(1024, description="size of the inner layer after each attention")
     positions: Positions = Field(
         "sinusoidal",
         description="how positions are encoded; rotary: by the distance between two symbols (the default in streams)",

@@ -33,7 +33,7 @@ class MatchingDecoderSettings(ReadoutSettings, AnswerSettings):
     writes = ("label",)
     reads_summaries = False
     kind: Literal["matching"] = Field(
-        "matching", description="a label of two inputs: each place is compared with what it finds in the other input"
+        "matching", description="a label for two inputs: each place is compared with its counterpart in the other input"
     )
     dropout: FittedDropout = Field(0.0, description="on compared places, and on what the output layer sees")
     start: str | list[str] | None = Field(None, description="the two inputs that are compared")

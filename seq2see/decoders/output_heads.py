@@ -78,6 +78,43 @@ class Head(nn.Module):
         """The sum of the losses of the real targets."""
         raise NotImplementedError
 
+    def consistent_loss(
+        self,
+        step: Step,
+        ready: Ready,
+        targets: Tensor,
+        *,
+        mask: Bool[Tensor, "*rows"],
+        consistency: float,
+        smoothing: float = 0.0,
+        weights: Float[Tensor, " symbols"] | None = None,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """(loss + consistency * D, consistency * D for reports), of a batch that has every row twice, all rows once,
+        then all rows again; D: how much the two distributions of each target differ (`two_pass_divergence`)."""
+        loss = self.loss(step, ready, targets, mask=mask, smoothing=smoothing, weights=weights)
+        term = consistency * two_pass_divergence(self.log_probs(step, ready), mask)
+        return loss + term, term.detach()
+
+
+FLOOR = -1e4
+"""Of log-probabilities: what is impossible in both passes must not become NaN."""
+
+
+def two_pass_divergence(
+    log_probs: Float[Tensor, "rows *steps symbols"], mask: Bool[Tensor, " rows *steps"]
+) -> Float[Tensor, ""]:
+    """R-Drop (Liang et al. 2021): sum (KL(p || q) + KL(q || p)) / 2 over real steps, where p and q are the
+    distributions of two passes with different dropout: the first half of the rows is one pass, the second half the
+    other.
+
+    >>> equal = torch.log_softmax(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), -1)
+    >>> two_pass_divergence(equal, torch.ones(2, dtype=torch.bool))
+    tensor(0.)
+    """
+    p, q = log_probs.clamp(min=FLOOR).chunk(2)
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum(-1)
+    return divergence[mask[: len(p)]].sum() / 2
+
 
 class SoftmaxHead(Head):
     """log softmax(V f + c), f being the features, or tanh(W_o features + b_o) where there is a readout.
@@ -165,6 +202,26 @@ class SoftmaxHead(Head):
         logits = self.logits(features).float()
         return cross_entropy(logits, chosen, weight=weights, label_smoothing=smoothing, reduction="sum")
 
+    def consistent_loss(
+        self,
+        step: Step,
+        ready: Ready,
+        targets: Int[Tensor, "*rows"],
+        *,
+        mask: Bool[Tensor, "*rows"],
+        consistency: float,
+        smoothing: float = 0.0,
+        weights: Float[Tensor, " symbols"] | None = None,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        if weights is not None:
+            return super().consistent_loss(
+                step, ready, targets, mask=mask, consistency=consistency, smoothing=smoothing, weights=weights
+            )
+        features = self.read_out(step.features[mask])
+        return consistent_cross_entropy(
+            features, self.V, self.c, targets[mask], smoothing=smoothing, consistency=consistency
+        )
+
 
 # --- The loss of a softmax
 
@@ -192,13 +249,44 @@ def linear_cross_entropy(
     are still in the processor's cache. The weight is padded to a multiple of 16 rows: products with an odd number of
     them take up to 1.6 times as long.
     """
-    loss: Tensor = _LinearCrossEntropy.apply(features, weight, bias, targets, smoothing)
+    loss: Tensor = _LinearCrossEntropy.apply(features, weight, bias, targets, smoothing, 0.0)[0]
     return loss
 
 
+def consistent_cross_entropy(
+    features: Float[Tensor, "targets size"],
+    weight: Float[Tensor, "symbols size"],
+    bias: Float[Tensor, " symbols"],
+    targets: Int[Tensor, " targets"],
+    *,
+    smoothing: float = 0.0,
+    consistency: float,
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """(`linear_cross_entropy` + consistency * D, consistency * D for reports), D = `two_pass_divergence`, from the same
+    logits; the first half of the targets is one pass, the second half the other."""
+
+    def beside(each: Tensor) -> Tensor:
+        """The two passes of each target beside each other."""
+        return each.view(2, -1, *each.shape[1:]).transpose(0, 1).reshape(each.shape)
+
+    total, term = _LinearCrossEntropy.apply(beside(features), weight, bias, beside(targets), smoothing, consistency)
+    return total, term
+
+
 class _LinearCrossEntropy(torch.autograd.Function):
+    """consistency: weight of how much the distributions of each two targets differ, the first and second, the third and
+    fourth, ...; 0: none."""
+
     @staticmethod
-    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        consistency: float,
+    ) -> tuple[Tensor, Tensor]:
         symbols = len(weight)
         columns = -(-symbols // MULTIPLE) * MULTIPLE
         rows = autocast_to(features)
@@ -206,26 +294,28 @@ class _LinearCrossEntropy(torch.autograd.Function):
         padded[:symbols], padded[symbols:] = weight, 0
         shift[:symbols], shift[symbols:] = bias, -torch.inf  # the columns of padding have the probability 0
         exact = torch.promote_types(bias.dtype, torch.float32)
-        by_bias, losses = features.new_zeros(columns, dtype=exact), [features.new_zeros((), dtype=exact)]
+        by_bias, losses = features.new_zeros(columns, dtype=exact), [features.new_zeros(2, dtype=exact)]
         grads, multiply = rows.new_empty(len(rows), columns), fixed_product(padded, shift)
-        few = max(IN_CACHE // columns, 1)
+        few = 2 * max(IN_CACHE // columns // 2, 1)
         for block, *chosen in zip(*(each.split(max(BLOCK, few)) for each in (rows, targets, grads)), strict=True):
             for some, wanted, by_logits in zip(*(each.split(few) for each in (multiply(block), *chosen)), strict=True):
                 gradient = by_logits if by_logits.dtype == exact else torch.empty_like(by_logits, dtype=exact)
-                losses.append(_losses(some.to(exact), wanted, smoothing, symbols, gradient))
+                losses.append(_losses(some.to(exact), wanted, smoothing, symbols, gradient, consistency))
                 by_bias += gradient.sum(0)
                 if gradient is not by_logits:
                     by_logits.copy_(gradient)
         ctx.save_for_backward(features, padded, grads, by_bias[:symbols])
-        return torch.stack(losses).sum()
+        total, term = torch.stack(losses).sum(0).unbind()
+        ctx.mark_non_differentiable(term)
+        return total, term
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         features, padded, grads, by_bias = ctx.saved_tensors
         weight = grads.t() @ (features * scale).to(grads.dtype)
         weight = weight[: len(by_bias)].to(scale.dtype)
-        return product(grads, padded.t()).to(features.dtype) * scale, weight, by_bias * scale, None, None
+        return product(grads, padded.t()).to(features.dtype) * scale, weight, by_bias * scale, None, None, None
 
 
 def _losses(
@@ -234,19 +324,41 @@ def _losses(
     smoothing: float,
     symbols: int,
     gradient: Float[Tensor, "rows columns"],
-) -> Float[Tensor, ""]:
-    """The sum of the losses; its gradient with respect to the logits is written to `gradient`. Columns behind those of
-    the symbols are minus infinity, and their gradient is 0."""
+    consistency: float,
+) -> Float[Tensor, " 2"]:
+    """(the sum of the losses, the part of it that is for consistency); the gradient of the sum with respect to the
+    logits is written to `gradient`. Columns behind those of the symbols are minus infinity, and their gradient is 0."""
     at = targets[:, None]
     torch.softmax(logits, dim=1, out=gradient)
     # log sum exp from the likeliest symbol, whose probability is at least 1 / symbols: exact where others underflow
     normaliser = logits.amax(1) - gradient.amax(1).log()
+    term = normaliser.new_zeros(())
+    if consistency:
+        term = _consistency(logits[:, :symbols] - normaliser[:, None], gradient[:, :symbols], consistency)
     wanted = (1 - smoothing) * logits.gather(1, at).squeeze(1)
     if smoothing:
         wanted = wanted + smoothing * logits[:, :symbols].mean(1)
         gradient[:, :symbols] -= smoothing / symbols
     gradient.scatter_add_(1, at, gradient.new_full((), smoothing - 1).expand(at.shape))
-    return (normaliser - wanted).sum()
+    return torch.stack([(normaliser - wanted).sum() + term, term])
+
+
+def _consistency(
+    log_probs: Float[Tensor, "rows symbols"], gradient: Float[Tensor, "rows symbols"], weight: float
+) -> Float[Tensor, ""]:
+    """weight * sum (p - q) . (log p - log q) / 2 over each two rows p and q; its gradient with respect to their logits,
+    weight / 2 (p (d - KL(p || q)) + p - q) with d = log p - log q, and the same for q, is added to `gradient`, which
+    has the probabilities."""
+    p, q = gradient[::2], gradient[1::2]
+    ratio, difference = log_probs[::2] - log_probs[1::2], p - q
+    divergence = (difference * ratio).sum()
+    forwards, backwards = (p * ratio).sum(1, keepdim=True), (q * ratio).sum(1, keepdim=True)
+    difference *= weight / 2
+    p *= 1 + weight / 2 * (ratio - forwards)
+    p += difference
+    q *= 1 - weight / 2 * (ratio - backwards)
+    q -= difference
+    return weight / 2 * divergence
 
 
 # --- Copying
@@ -358,6 +470,8 @@ class CopyHead(SoftmaxHead):
             return -true
         spread = mixture.log_probs(int(self.further(ready).max()))[..., : self.symbols].mean(-1).sum()
         return -(1 - smoothing) * true - smoothing * spread
+
+    consistent_loss = Head.consistent_loss  # SoftmaxHead's is of a softmax alone, without what is copied
 
     def _copyable(self, ready: Ready) -> Copyable:
         copyable = ready.memory.places[self.source].copyable

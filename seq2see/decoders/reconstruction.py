@@ -35,11 +35,11 @@ class ReconstructionSettings(Settings):
 
     hidden: Literal["mirrored"] | Sizes = Field(
         "mirrored",
-        description="sizes of the layers behind the code; mirrored: those of the dense encoder it starts from, the "
-        "last one first (none where it starts from another)",
+        description="sizes of the layers after the code; mirrored: those of the dense encoder it starts from, "
+        "in reverse (none if it starts from another)",
     )
     activation: Literal["mirrored"] | Activation = Field(
-        "mirrored", description="of these layers; mirrored: that encoder's (relu where there is none)"
+        "mirrored", description="of these layers; mirrored: that of the encoder (relu if it has none)"
     )
     pixels: Literal["dense", "transposed"] = Field(
         "dense", description="pictures: every pixel by a dense layer, or all by transposed convolutions"
@@ -60,7 +60,7 @@ class ReconstructionSettings(Settings):
             allowed = f"linear, or output.{output.plain_by}"
             yield Problem(f"{path}.output", f"{message}; allowed: {allowed}", "reconstruction")
         if output.shape is None:
-            yield from no_effect(self, path, ["pixels"], "the output is no picture")
+            yield from no_effect(self, path, ["pixels"], "the output is not a picture")
         elif self.pixels == "transposed":
             yield from self._check_channels(recipe, output.shape, path)
         if self.pixels != "transposed":

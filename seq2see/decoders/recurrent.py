@@ -39,7 +39,7 @@ from seq2see.symbols import Symbols, default_symbols, layer_symbols
 class RecurrentDecoderSettings(CellSettings, SeenSettings, SymbolSettings, WrittenSettings):
     """A recurrent network that writes symbol by symbol."""
 
-    kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over what it has written")
+    kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the output so far")
 
 
 @decoders.register("recurrent")

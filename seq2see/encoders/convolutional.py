@@ -44,13 +44,13 @@ class ConvolutionalEncoderSettings(BackboneSettings, EncoderSettings):
     kind: Literal["convolutional"] = Field("convolutional", description="convolutions over a picture")
     places: Literal["grid", "columns", "vector", "flat"] = Field(
         "grid",
-        description="every cell of the map a place; the cells of each column joined (lines of text); their mean alone; "
-        "or all of them joined: W_p then reads all",
+        description="every cell of the map is a place; the cells of each column are joined (lines of text); "
+        "their mean is the only place; or all are joined into one, which W_p reads",
     )
     size: Size = Field(512, description="numbers of each place, W_p times a cell of the map")
     dropout: Share = Field(0.0, description="on the places, before `recurrent` reads them")
     recurrent: RowSettings | None = Field(
-        None, description="grid, columns: a recurrent network that reads each row of places; not given: none"
+        None, description="grid, columns: a recurrent network over each row of places; not given: none"
     )
 
     @property
@@ -214,7 +214,7 @@ class ConvolutionalEncoder(Encoder):
             "grid": "m = its map of the picture, cells m_1 .. m_M row by row",
             "columns": "m_1 .. m_M = the columns of its map of the picture, the cells of each joined",
             "vector": "m_1 = the mean of its map of the picture: one place",
-            "flat": "m_1 = all cells of its map of the picture, one behind the other: one place",
+            "flat": "m_1 = all cells of its map of the picture, concatenated: one place",
         }
         lines = [f"convolutional network {settings.backbone}, {how}", cells[settings.places]]
         if settings.frozen:

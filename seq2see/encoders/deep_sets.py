@@ -34,10 +34,10 @@ class DeepSetsEncoderSettings(EncoderSettings):
     size: Size = Field(256, description="size of a place, of the summary, and of the layers between")
     layers: Layers = Field(2, description="of phi, which makes a symbol a place")
     pooling: Literal["sum", "mean", "max"] = Field(
-        "sum", description="how places become one vector; sum alone tells how often a symbol is there"
+        "sum", description="how places become one vector; only sum shows how often a symbol occurs"
     )
     summary_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] | None = Field(
-        None, description="of rho, behind the pooling; not given: 2 where the summary is used, otherwise 0"
+        None, description="of rho, after the pooling; not given: 2 if the summary is used, otherwise 0"
     )
     dropout: Share = Field(0.0, description="on what each layer gives")
     embedding: EmbeddingSettings = EmbeddingSettings()

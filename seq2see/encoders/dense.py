@@ -88,7 +88,9 @@ class DenseEncoderSettings(EncoderSettings):
     )
     activation: Activation = Field("relu", description="of the hidden layers")
     size: Size = Field(32, description="numbers of the code: the one place, and the summary")
-    code: Activation = Field("linear", description="activation of the code; linear without hidden layers: a product")
+    code: Activation = Field(
+        "linear", description="activation of the code; linear without hidden layers: a matrix product"
+    )
     dropout: Share = Field(0.0, description="on what each hidden layer gives")
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:

@@ -55,18 +55,20 @@ class HierarchicalEncoderSettings(EncoderSettings):
         description="what reads words and sentences: a recurrent network, or layers of self-attention (words of a "
         "sentence look at each other, then sentences); two: that of words, that of sentences",
     )
-    size: FittedSize = Field(256, description="size of a state (of each direction, where there are two)")
-    layers: Layers = Field(1, description="of each level, one above the other")
+    size: FittedSize = Field(256, description="size of a state (of each direction, if there are two)")
+    layers: Layers = Field(1, description="number of layers in each level")
     dropout: FittedDropout = Field(
         0.0,
         description="recurrent levels: between layers and on the output of the last; transformer levels: on what "
         "enters them and on what each part of a layer gives",
     )
     words: Pooled = Field(
-        "attention", description="how a sentence comes from its words: their weighted mean, last state, or plain mean"
+        "attention",
+        description="how a sentence is computed from its words: their weighted mean, last state, or plain mean",
     )
     pooling: Pooled = Field(
-        "last", description="how the summary comes from the sentences: their weighted mean, last state, or plain mean"
+        "last",
+        description="how the summary is computed from the sentences: their weighted mean, last state, or plain mean",
     )
     pooling_size: Size = Field(128, description="attention: size of u = tanh(W h + b), of both levels")
     embedding: EmbeddingSettings = EmbeddingSettings()

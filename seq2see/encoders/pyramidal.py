@@ -35,9 +35,11 @@ class PyramidalEncoderSettings(CellSettings, EncoderSettings):
     lies: ClassVar[str] = "frames"
     kind: Literal["pyramidal"] = Field("pyramidal", description="recurrent layers, each half as long as the one below")
     bidirectional: bool = Field(True, description="every layer reads in both directions, the states joined")
-    layers: Layers = Field(3, description="one above the other")
+    layers: Layers = Field(3, description="number of layers")
     halvings: Annotated[int, Field(ge=0, le=30)] = Field(
-        2, description="so many layers, from the lowest on, read neighbours joined in pairs; the rest one by one"
+        2,
+        description="this many layers, from the lowest on, read neighbours joined in pairs; the others read "
+        "them one by one",
     )
 
     convolutions: list[Size] = Field(
@@ -158,7 +160,7 @@ class PyramidalEncoder(Encoder):
         lines = [f"{layers} of {cell} of size {settings.size}, {directions}, one place for {every}"]
         if settings.convolutions:
             lines.append(
-                f"x = the frames behind {len(settings.convolutions)} levels of 3 x 3 convolutions over time and bands "
+                f"x = the frames after {len(settings.convolutions)} levels of 3 x 3 convolutions over time and bands "
                 f"({', '.join(map(str, settings.convolutions))} maps), each halving both"
             )
         if halvings:

@@ -36,7 +36,8 @@ class RecurrentEncoderSettings(CellSettings, EncoderSettings):
     kind: Literal["recurrent"] = Field("recurrent", description="a recurrent network over the symbols")
     bidirectional: bool = Field(True, description="read in both directions, the states joined")
     self_attention: str = Field(
-        "none", description="a score: each state looks back at the earlier ones of its direction; none: it does not"
+        "none",
+        description="a score: each state looks back at the earlier ones of its direction; none: no such attention",
     )
     embedding: EmbeddingSettings = EmbeddingSettings()
 

@@ -57,9 +57,9 @@ class TransformerEncoderSettings(EncoderSettings):
     for_texts: ClassVar[bool] = True
     kind: Literal["transformer"] = Field("transformer", description="layers of multi-head self-attention")
     size: FittedSize = Field(256, description="size of a place")
-    layers: Layers = Field(3, description="one above the other")
-    heads: Size = Field(4, description="looks side by side in each layer; divides the size")
-    feedforward: Size = Field(1024, description="size of the inner layer behind each look")
+    layers: Layers = Field(3, description="number of layers")
+    heads: Size = Field(4, description="heads in each layer; must divide the size")
+    feedforward: Size = Field(1024, description="size of the inner layer after each attention")
     dropout: FittedDropout = Field(0.1, description="on what each part of a layer gives, and on the embeddings")
     positions: Positions = Field(
         "sinusoidal",

@@ -46,10 +46,10 @@ class TransformerLevelSettings(Settings):
     """Layers of self-attention, in a level of a larger encoder."""
 
     size: FittedSize = Field(256, description="size of a state")
-    layers: Layers = Field(1, description="one above the other")
+    layers: Layers = Field(1, description="number of layers")
     dropout: FittedDropout = Field(0.0, description="on what enters and on what each part of a layer gives")
-    heads: Size = Field(4, description="transformer: looks side by side in each layer; divides the size")
-    feedforward: Size = Field(1024, description="transformer: size of the inner layer behind each look")
+    heads: Size = Field(4, description="transformer: heads in each layer; must divide the size")
+    feedforward: Size = Field(1024, description="transformer: size of the inner layer after each attention")
     positions: Positions = Field(
         "sinusoidal",
         description="transformer: how positions are encoded: of frames in time, of words in a sentence, of sentences "

@@ -125,7 +125,7 @@ class VideoEncoderSettings(BackboneSettings, EncoderSettings):
     lies: ClassVar[str] = "frames"
     parts = {"over_time": Parts(LEVELS)}
     kind: Literal["video"] = Field("video", description="convolutions over frames, another network over time")
-    appearance: bool = Field(True, description="what is in each frame, by `backbone`; false: what moves, alone")
+    appearance: bool = Field(True, description="appearance of each frame, by `backbone`; false: only motion")
     motion: list[Size] = Field(
         [],
         max_length=MOST_LAYERS,
@@ -135,23 +135,27 @@ class VideoEncoderSettings(BackboneSettings, EncoderSettings):
         [], max_length=MOST_LAYERS, description="motion: frames that each level sees, odd numbers; not given: 3 each"
     )
     motion_from: Literal["pixels", "changes"] = Field(
-        "pixels", description="motion: the pixels as they are, or without each one's mean over the clip: what moves"
+        "pixels",
+        description="motion: the pixels as they are, or minus their mean over the clip, which leaves what moves",
     )
     frame: Literal["mean", "flat"] = Field(
         "mean", description="how a frame's maps become a vector: the mean of their cells, or all of them joined"
     )
     over_time: Literal["recurrent", "transformer", "none"] = Field(
         "recurrent",
-        description="what reads the frames: recurrent layers, layers of self-attention, or none: each frame by itself",
+        description="what reads the frames: recurrent layers, layers of self-attention, or none (each frame "
+        "separately)",
     )
-    size: Size = Field(256, description="size of a state (of each direction, where there are two)")
+    size: Size = Field(256, description="size of a state (of each direction, if there are two)")
     dropout: Share = Field(
         0.0,
         description="recurrent: between layers and on the output of the last; transformer: on what each part of "
         "a layer gives; with all on what enters",
     )
     regions: bool = Field(
-        False, description="the cells of each frame's maps are places too: `NAME.regions`, beside or instead of frames"
+        False,
+        description="the cells of each frame's maps are places too: `NAME.regions`, in addition to the "
+        "frames or instead of them",
     )
 
     @classmethod
@@ -221,7 +225,7 @@ class VideoEncoderSettings(BackboneSettings, EncoderSettings):
             message = f"{len(self.spans)} given for {len(self.motion)} levels of motion"
             yield Problem(f"{path}.spans", f"{message}; allowed: one for each, or none", "motion")
         elif any(span % 2 == 0 for span in self.spans):
-            message = f"{self.spans} must be odd, as many frames before as behind; allowed: 1, 3, 5, .."
+            message = f"{self.spans} must be odd, as many frames before as after; allowed: 1, 3, 5, .."
             yield Problem(f"{path}.spans", message, "motion")
         yield from self.check_pooled(path)
 
@@ -448,8 +452,8 @@ class VideoEncoder(Encoder):
 
     def _headline(self) -> str:
         settings = self.settings
-        features = [*["what is in it"] * settings.appearance, *["what moves"] * bool(settings.motion)]
-        over = "each frame by itself"
+        features = [*["appearance"] * settings.appearance, *["motion"] * bool(settings.motion)]
+        over = "each frame separately"
         if isinstance(settings, TransformerLevelSettings):
             layers = _count_layers(settings)
             over = f"a transformer of size {settings.size} over time, {layers} of {settings.heads} heads"
@@ -457,7 +461,7 @@ class VideoEncoder(Encoder):
             layers = _count_layers(settings)
             directions = "in both directions" if settings.bidirectional else "from the first to the last"
             over = f"{layers} of {settings.cell} of size {settings.size} over time, {directions}"
-        return f"frames of a video, of each {' and '.join(features)}; {over}"
+        return f"{' and '.join(features)} of each frame; {over}"
 
     def parameter_symbols(self) -> Symbols:
         return default_symbols(self) | ({} if self.backbone is None else backbone_symbols(self.backbone))

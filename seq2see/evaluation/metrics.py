@@ -25,7 +25,7 @@ AppliesTo = Literal["text", "label", "numbers", "any"]
 """The outputs that a metric or a baseline is for; any: those with a probability, texts and labels."""
 
 LOWERCASE, PLAIN = "_lc", "_plain"
-FORMS = "of texts also with _lc (capitals do not count) or _plain (nor does punctuation) behind it, as in bleu_plain"
+FORMS = "for texts also with the ending _lc (case is ignored) or _plain (punctuation too), as in bleu_plain"
 
 
 def applies(applies_to: AppliesTo, output: OutputType) -> bool:

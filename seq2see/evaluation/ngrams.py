@@ -203,24 +203,25 @@ class Cider(Metric):
     sigma: ClassVar[float] = 6.0
 
     def score(self, rows: Rows) -> float:
-        predicted = [self._grams(text, rows) for text in rows.predictions]
-        references = [[self._grams(text, rows) for text in texts] for texts in rows.references]
+        predicted = [self.grams(symbols(text, rows.unit)) for text in rows.predictions]
+        references = [[self.grams(symbols(text, rows.unit)) for text in texts] for texts in rows.references]
         weights = InverseDocumentFrequency.of(references)
-        return sum(self._row(*row, weights) for row in zip(predicted, references, strict=True)) / len(rows)
+        return sum(self.row(*row, weights) for row in zip(predicted, references, strict=True)) / len(rows)
 
     def show(self, value: float) -> str:
         return f"{value:.3f}"
 
-    def _grams(self, text: str, rows: Rows) -> Grams:
-        """
-        >>> Cider("cider")._grams("a b a", Rows(["x"], [["x"]]))[0]
+    def grams(self, parts: Sequence[str]) -> Grams:
+        """The counts of the n-grams of a text's symbols.
+
+        >>> Cider("cider").grams(["a", "b", "a"])[0]
         Counter({('a',): 2, ('b',): 1})
         """
-        parts = symbols(text, rows.unit)
         starts = [range(len(parts) - n + 1) for n in range(1, self.longest + 1)]
         return [Counter(tuple(parts[i : i + n]) for i in start) for n, start in enumerate(starts, start=1)]
 
-    def _row(self, predicted: Grams, references: Sequence[Grams], weights: InverseDocumentFrequency) -> float:
+    def row(self, predicted: Grams, references: Sequence[Grams], weights: InverseDocumentFrequency) -> float:
+        """CIDEr-D of a single row."""
         each = [self._similarity(predicted, reference, weights) for reference in references]
         return self.top * sum(each) / len(each)
 

@@ -41,6 +41,8 @@ OPSET = 18
 ROWS, LENGTH, WIDTH, READ = 3, 6, 2, 4
 """Sizes of the inputs that a graph is traced with, all different: inputs, their places, hypotheses of each, and symbols
 written so far."""
+FORCED = "forced/"
+"""Before the names of inputs: attention weights of the caller."""
 FEW = 5
 """Symbols of the output layer in a trace with a shortlist."""
 CLOSE = 1e-4
@@ -192,13 +194,13 @@ class EncoderGraph(nn.Module):
     """Columns of a batch as plain tensors -> everything that steps and looks need, as plain tensors.
 
     columns: of random values, whose fields that are tensors are the inputs, in order; names: of the outputs, known
-    after the first call.
+    after the first call; whole: the answer of a decoder of one step is among the outputs.
     """
 
-    def __init__(self, network: EncoderDecoder, columns: Columns):
+    def __init__(self, network: EncoderDecoder, columns: Columns, *, whole: bool = True):
         super().__init__()
         self._network = (network,)  # no submodule: an input may be called `items`, which torch would take for a method
-        self.columns = columns
+        self.columns, self.whole = columns, whole
         self.names: list[str] = []
         self.layouts: dict[str, Layout] = {}
         self.maps: dict[str, Layout] = {}
@@ -230,7 +232,7 @@ class EncoderGraph(nn.Module):
                 outputs[f"map/{name}/parent"] = over.parent
         if network.ctc is not None:
             outputs["ctc/log_probs"], outputs["ctc/mask"] = network.ctc_log_probs(ready.memory)
-        if network.decoder.one_step:
+        if network.decoder.one_step and self.whole:
             step = network.step(ready, state, None)
             answer = network.log_probs(step, ready) if network.head.symbols else network.numbers(step)
             outputs |= {"answer": answer, **_weights(step)}
@@ -252,14 +254,17 @@ class StepGraph(nn.Module):
     symbol (batch * width, symbols), the next state, and the weights of its looks.
 
     Tensors of the state have the axes (batch, width, ...). shortlist: V and c of the output layer are inputs too, so
-    that the runtime can leave out rows of them; log P is then of the symbols of these rows, among themselves.
+    that the runtime can leave out rows of them; log P is then of the symbols of these rows, among themselves. oracle:
+    attention weights of the caller are inputs too, (batch, width, places), NaN where the model's own hold.
     """
 
-    def __init__(self, encoder: EncoderGraph, *, shortlist: bool = False):
+    def __init__(self, encoder: EncoderGraph, *, shortlist: bool = False, oracle: bool = False):
         super().__init__()
         self._encoder, self.shortlist = (encoder,), shortlist
         self.inputs = [name for name in encoder.names if not name.startswith(("map/", "ctc/"))]
         self.inputs += [WEIGHTS, BIAS] if shortlist else []
+        self.forced = [name for name in encoder.layouts if ".layer-" not in name] if oracle else []
+        self.inputs += [f"{FORCED}{name}" for name in self.forced]
         self.names: list[str] = []
 
     @property
@@ -277,11 +282,13 @@ class StepGraph(nn.Module):
         rows = {name.removeprefix("state/"): part.flatten(0, 1) for name, part in known.items() if _carried(name)}
         number: Any = position if torch.compiler.is_exporting() else int(position)
         state = State.from_tensors(rows, width=width, position=number)
-        step = network.step(ready, state, token.flatten())
+        forced = {name: known[f"{FORCED}{name}"].flatten(0, 1) for name in self.forced}
+        read = None if network.decoder.one_step else token.flatten()
+        step = network.step(ready, state, read, forced=forced or None)
         after = {f"state/{name}": part.unflatten(0, (batch, width)) for name, part in step.state.tensors().items()}
         if self.shortlist:
-            read = cast(SoftmaxHead, network.head).read_out(step.features)
-            log_probs = torch.log_softmax(linear(read, known[WEIGHTS], known[BIAS]), dim=-1)
+            features = cast(SoftmaxHead, network.head).read_out(step.features)
+            log_probs = torch.log_softmax(linear(features, known[WEIGHTS], known[BIAS]), dim=-1)
         else:
             log_probs = network.log_probs(step, ready)
         outputs = {"log_probs": log_probs, **after, **_weights(step)}
@@ -342,26 +349,32 @@ def random_columns(bundle: Bundle, rows: int, length: int, seed: int) -> dict[st
 # ---------------------------------------------------------------- graphs
 
 
-def trace(bundle: Bundle, *, shortlist: bool = False) -> tuple[EncoderGraph, Any, StepGraph | None, Any]:
-    """Both graphs with their ONNX programs; a decoder of one step has no second one."""
+def trace(
+    bundle: Bundle, *, shortlist: bool = False, oracle: bool = False
+) -> tuple[EncoderGraph, Any, StepGraph | None, Any]:
+    """Both graphs with their ONNX programs; a decoder of one step has no second one.
+
+    oracle: the second takes attention weights of the caller, and a decoder of one step has one too.
+    """
     first, other = (
         random_columns(bundle, rows, length, 1) for rows, length in ((ROWS, LENGTH), (ROWS + 2, LENGTH + 3))
     )
-    encoder = EncoderGraph(bundle.network, first)
+    encoder = EncoderGraph(bundle.network, first, whole=not oracle)
     inputs, others = encoder.inputs(first, ROWS), encoder.inputs(other, ROWS + 2)
     with torch.inference_mode():
         outputs, apart = encoder.named(inputs), encoder.named(others)
     shapes = tuple(_free(part, others[name]) for name, part in inputs.items())
     program = _program(encoder, tuple(inputs.values()), (shapes,), list(inputs), encoder.names)
-    if bundle.network.decoder.one_step:
+    if bundle.network.decoder.one_step and not oracle:
         return encoder, program, None, None
-    step = StepGraph(encoder, shortlist=shortlist)
+    step = StepGraph(encoder, shortlist=shortlist, oracle=oracle)
     if shortlist:
         head = cast(SoftmaxHead, bundle.network.head)
         outputs, apart = (
             each | {WEIGHTS: head.V.detach()[:few], BIAS: head.c.detach()[:few]}
             for each, few in ((outputs, FEW), (apart, FEW + 2))
         )
+    outputs, apart = (each | _unforced(step, each, width) for each, width in ((outputs, WIDTH), (apart, WIDTH + 1)))
     known = {name: _wide(name, outputs[name], WIDTH, READ) for name in step.inputs}
     others = {name: _wide(name, apart[name], WIDTH + 1, READ + 3) for name in step.inputs}
     token, position = torch.full((ROWS, WIDTH), SOS), torch.tensor(READ)
@@ -377,6 +390,14 @@ def trace(bundle: Bundle, *, shortlist: bool = False) -> tuple[EncoderGraph, Any
         names,
     )
     return encoder, program, step, second
+
+
+def _unforced(step: StepGraph, known: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
+    """The inputs of a step's graph that leave the model its own attention weights."""
+    masks = {name: known[f"looks/{name}/mask"] for name in step.forced}
+    return {
+        f"{FORCED}{name}": torch.full((mask.shape[0], width, mask.shape[1]), torch.nan) for name, mask in masks.items()
+    }
 
 
 def _wide(name: str, part: Tensor, width: int, read: int) -> Tensor:
@@ -445,6 +466,9 @@ def compare(
                 head = cast(SoftmaxHead, bundle.network.head)
                 wanted |= {WEIGHTS: head.V.detach(), BIAS: head.c.detach()}
                 found |= output_layer(head, int8=int8)
+            free = _unforced(step, wanted, width)
+            wanted |= free
+            found |= _arrays(free)
             own = {name: _repeated(name, wanted[name], width) for name in step.inputs}
             taken = [*step.inputs, SCALES] if SCALES in found else step.inputs
             theirs = {name: _repeated(name, torch.from_numpy(found[name]), width) for name in taken}

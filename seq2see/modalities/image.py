@@ -55,7 +55,9 @@ class ImageOutput(OutputColumn):
     )
     height: Side = Setting(32, description="pixels")
     width: Side = Setting(32, description="... and across")
-    fit: Literal["crop", "stretch", "pad"] = Setting("crop", description="how a picture of other proportions fits")
+    fit: Literal["crop", "stretch", "pad"] = Setting(
+        "crop", description="what to do with pictures of other proportions"
+    )
     colour: Literal["rgb", "grey"] = Setting("rgb", description="three channels, or one")
 
     @property

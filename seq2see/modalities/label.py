@@ -41,8 +41,8 @@ class LabelOutput(OutputColumn):
     kind: Literal["label"] = Setting("label", description="what the column holds")
     made: Literal["direction"] | None = Setting(
         None,
-        description="labels that no column holds; direction: each row is read both ways, its videos forward as they "
-        "are and backward, and the label says which",
+        description="labels that are not in a column; direction: the videos of each row are read forward and "
+        "backward, and the label says which",
     )
 
     @property
@@ -97,7 +97,7 @@ class LabelField(Output):
 
     def describe(self, name: str, size: int | None, *, exact: bool) -> str:
         if self.settings.made:
-            return f"output y: {FORWARD} or {BACKWARD}, no column's: each row is read with its videos either way"
+            return f"output y: {FORWARD} or {BACKWARD}, not from a column: videos are read in both directions"
         many = "" if size is None else f", {'' if exact else 'at most '}{size:,} labels"
         return f"output y: a label, column '{self.settings.column or name}'{many}"
 

@@ -505,7 +505,7 @@ class SeriesOutputField(SeriesColumn, NumericOutput):
             raise UserError(f"{counted(len(series), 'step')}, and {whose} {self.steps:,}")
         if np.isnan(series.values).any():
             step = int(np.flatnonzero(np.isnan(series.values).any(1))[0])
-            raise UserError(f"step {step + 1:,} has a missing value, and nothing is learned from what is not known")
+            raise UserError(f"step {step + 1:,} has a missing value; a forecast needs all its values")
         return series
 
     def _accept(self, series: Series) -> None:

@@ -26,7 +26,7 @@ class SetInput(TextSettings, InputColumn):
     unordered: ClassVar[bool] = True
     kind: Literal["set"] = Setting("set", description="what the column holds; it may also be a list of elements")
     tokens: Literal["symbol", "word", "character"] = Setting(
-        "symbol", description="what one element is; symbol: what is between spaces"
+        "symbol", description="what one element is; symbol: separated by spaces"
     )
     separator: Annotated[str, Setting(min_length=1)] | None = Setting(
         None,

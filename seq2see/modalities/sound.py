@@ -187,7 +187,7 @@ class SoundField(MediaField):
     def describe(self, name: str, size: int | None, *, exact: bool) -> str:
         settings = self.settings
         frames = f"{settings.mels} log-mel energies of {settings.window:g} ms every {settings.hop:g} ms"
-        frames += f", {settings.range:g} dB of them"
+        frames += f", down to {settings.range:g} dB below the loudest"
         column = f"paths in column '{settings.column or name}', {settings.rate:,} samples a second"
         return f"{self.role(name)}: sounds, {column}, {frames}"
 

@@ -41,7 +41,7 @@ class TextInputColumn(TextSettings, InputColumn):
 
     may_be_empty: bool = Setting(
         False,
-        description="rows without it are kept and read as a text of no words (a dialogue that begins); false: such "
+        description="rows without it are kept and read as an empty text (the start of a dialogue); false: such "
         "rows are left out",
     )
 

@@ -34,9 +34,9 @@ class TextsInput(TextInputColumn):
         "rule",
         description="where they end: rule (full stops and their like), newline, tab, or a mark such as |||",
     )
-    max_sentences: Count = Setting(0, description="at most so many are read; 0: no limit")
+    max_sentences: Count = Setting(0, description="at most this many are read; 0: no limit")
     keep: Literal["first", "last"] = Setting(
-        "first", description="which ones max_sentences leaves: a document says first what matters, a dialogue last"
+        "first", description="which ones max_sentences keeps: documents begin with what matters, dialogues end with it"
     )
 
     def check(self, recipe: Recipe, path: str) -> Iterator[Problem]:

@@ -80,7 +80,7 @@ class VectorOutput(OutputColumn):
     kind: Literal["vector"] = Setting("vector", description="what the column holds")
     column: str | None = Setting(None, description="column of the table; not given: `output`")
     standardise: bool = Setting(
-        True, description="learn (x - mean) / deviation, of the rows trained on; what is given back is as it was"
+        True, description="learn (x - mean) / deviation, of the rows trained on; outputs are restored"
     )
 
     @property

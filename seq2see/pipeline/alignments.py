@@ -178,7 +178,7 @@ def parse_times(text: str) -> list[Timed]:
     except (ValueError, RecursionError):
         items = None
     if not isinstance(items, list):
-        raise UserError(f"{shortened(text)} is no list of times; allowed: JSON such as {EXAMPLE}")
+        raise UserError(f"{shortened(text)} is not a list of times; allowed: JSON such as {EXAMPLE}")
     found = []
     for item in items:
         match item:
@@ -187,7 +187,8 @@ def parse_times(text: str) -> list[Timed]:
             case _:
                 shown = shortened(json.dumps(item, ensure_ascii=False), quotes=False)
                 raise UserError(
-                    f"{shown} is no time of a word; allowed: [word, start, end], 0 <= start < end, such as {EXAMPLE}"
+                    f"{shown} is not the time of a word; allowed: [word, start, end], 0 <= start < end, such as "
+                    f"{EXAMPLE}"
                 )
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -47,7 +47,13 @@ from seq2see.pipeline.weights import (
 from seq2see.recipe import Recipe, load_recipe, to_yaml
 from seq2see.recipe.schema import with_plugins
 
+if TYPE_CHECKING:
+    from seq2see.pipeline.packing import Stamp
+    from seq2see.pipeline.row_index import RowIndex
+
 RECIPE, WEIGHTS, BASELINES = "recipe.yaml", "model.safetensors", "baselines.json"
+ROW_INDEX = "row_index.safetensors"
+"""Of the training rows by their states, where one was made (`row_index.py`)."""
 MAX_BASELINES = 32 * MEBIBYTE
 """Bytes of baselines.json. The largest ones are a bag of words (5 million counts of some 3 bytes) and the counts of a
 million symbols."""
@@ -64,7 +70,9 @@ class Bundle:
 
     baselines: trivial models, whose metrics are printed beside the model's; notes: messages about how it was created;
     trained: hashes of the rows it was trained on, None if that is not known; packed: weights for predictions;
-    language_models: those that its searches have used, by their paths.
+    language_models: those that its searches have used, by their paths; folder: that of the model, if it was loaded from
+    one; row_index: of its training rows, once it was needed; refused_index: the stamps of the files of an index that
+    could not be used, and why.
     """
 
     recipe: Recipe
@@ -75,6 +83,9 @@ class Bundle:
     trained: TrainedRows | None = None
     packed: PackedWeights = field(default_factory=PackedWeights)
     language_models: dict[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+    row_index: RowIndex | None = None
+    refused_index: tuple[tuple[Stamp | None, ...], str] | None = None
 
     @classmethod
     def create(cls, recipe: Recipe, fields: Fields, *, pretrained: bool = True) -> Bundle:
@@ -119,6 +130,7 @@ class Bundle:
         folder = model_folder(model)
         with naming_archive(model, folder):
             bundle, unedited = cls._read(folder)
+        bundle.folder = folder if folder == Path(model) else None  # the folder of a packed model does not last
         bundle.network.to(torch_device).eval()
         if not unedited:
             text = f"{Path(model) / RECIPE}: edited since the model was saved; it is used as it is now"
@@ -231,7 +243,7 @@ def _check_sizes(recipe: Recipe, fields: Fields, path: Path) -> None:
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
         load_recipe(path.parent / RECIPE, complete=True)  # a recipe that only claims to be as it was saved
         reason = str(error).partition("\n")[0]
-        raise UserError(f"{path.parent / RECIPE}: no model can be built of these sizes: {reason}") from None
+        raise UserError(f"{path.parent / RECIPE}: no model can be built with these sizes: {reason}") from None
     check_header(path, network)
 
 

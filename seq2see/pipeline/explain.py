@@ -174,6 +174,8 @@ def _explain(
     best = probabilities.topk(min(LIKELIEST, len(probabilities)))
     texts = vocabulary.decode(best.indices.tolist(), words)
     equations = step_equations(recipe, network)
+    if step in reached and "weights" in equations:
+        equations["weights"] = f"given by you (oracle); without them {equations['weights']}"
     layers = _layers(last, ready.memory, read)
     return Explanation(
         step=step,

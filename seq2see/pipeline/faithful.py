@@ -71,7 +71,7 @@ def _check(bundle: Bundle) -> None:
             raise UserError(
                 "a language model reads no input, so there is nothing that its looks could tell the truth of"
             )
-        raise UserError("the model has no attention that could tell the truth; attention.score sets one")
+        raise UserError("the model has no attention to test; attention.score sets one")
     for name in recipe.looked_at:
         source, _, part = name.partition(".")
         field = bundle.fields.inputs.get(source)
@@ -219,7 +219,7 @@ def embedding_leaves(network: EncoderDecoder, name: str) -> Iterator[list[Tensor
     """
     module = network.encoder(name).vectors
     if module is None:
-        raise UserError(f"the encoder of '{name}' has no embedding that gradients could be taken of")
+        raise UserError(f"the encoder of '{name}' has no embedding to take gradients of")
     readers = [other for other in network.reader_of if network.reader_of[other] == network.reader_of[name]]
     own_call, leaves = readers.index(name), list[Tensor]()
     calls = 0

@@ -80,8 +80,8 @@ TERMS = {
     "doubly_stochastic": "sum_j (T / M - sum_t a_tj) ** 2 (doubly stochastic: no place is left out)",
     "entropy": "sum_t H(a_t) (sharper looks)",
     "coverage": "sum_tj min(a_tj, sum_{i<t} a_ij) (coverage: no place twice)",
-    "ctc": "(-log sum_z prod_j softmax(W_z h_j + b_z)[z_j]), z all that are y but for repetitions and blanks (CTC)",
-    "ctc_alignment": "(-sum_t log sum_j a_tj), j where the likeliest z has y_t, or beside it",
+    "ctc": "(-log sum_z prod_j softmax(W_z h_j + b_z)[z_j]), z all that give y without repetitions and blanks (CTC)",
+    "ctc_alignment": "(-sum_t log sum_j a_tj), j where the likeliest z has y_t, or a neighbour",
     "consistency": "sum_t (KL(p_t || q_t) + KL(q_t || p_t)) / 2, p and q under two dropouts (R-Drop)",
 }
 """What else is minimised, where the recipe gives it a weight."""
@@ -131,7 +131,7 @@ def _notes(recipe: Recipe, known: Mapping[str, int]) -> list[str]:
     if limits:
         text = ", ".join(f"{name} {size:,}" for name, size in limits.items())
         lines.append(
-            f"counted with vocabularies as large as the recipe allows ({text}); data with fewer symbols needs less"
+            f"counted for the largest vocabularies that the recipe allows ({text}); fewer symbols need fewer parameters"
         )
     return lines
 
@@ -187,7 +187,7 @@ def _decoder(recipe: Recipe, network: EncoderDecoder) -> list[str]:
         lines.append(f"every step  {equations.every}")
     lines += _block("attention", attention_lines(equations, recipe.looked_at) or ["none"])
     if not recipe.looked_at and _could_copy(recipe):
-        lines.append("copying     none: without attention no place is looked at that a word could be copied from")
+        lines.append("copying     none: without attention there is no place to copy a word from")
     cell = [f"{equations.cell_name}: {equations.cell}"] if equations.cell else []
     lines += _block("step", [*equations.step, *cell])
     return [*lines, f"output      {output_equation(recipe, network)}"]
@@ -207,12 +207,12 @@ def _could_copy(recipe: Recipe) -> bool:
 def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     settings = recipe.training
     if recipe.output.numeric:
-        lines = [f"L = mean_i (y_i - x_i) ** 2, x being {_target(recipe)}, the mean over a batch"]
+        lines = [f"L = mean_i (y_i - x_i) ** 2, where x is {_target(recipe)}; the mean over a batch"]
     else:
         lines = [f"L = -sum log {probability(recipe, network)}, the mean over a batch"]
     if recipe.loss.label_smoothing:
         lines.append(
-            f"label smoothing {recipe.loss.label_smoothing:g}: so much of the target is spread over all symbols"
+            f"label smoothing {recipe.loss.label_smoothing:g}: this share of the target is spread over all symbols"
         )
     if recipe.loss.class_weights != "none":
         lines.append(f"class weights: {recipe.loss.class_weights}")
@@ -227,11 +227,7 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
             if timed_alignment(recipe)
             else f"  + {weight:g} (-sum_tj a_true_tj log a_tj), a_true_t even over the links of y_t in '{links}'"
         )
-    if (distilled := recipe.loss.distillation).teachers:
-        lines.append(
-            f"distillation: (1 - w) L + w T ** 2 sum_t KL(p_t || P_t), w = {distilled.weight:g}, "
-            f"T = {distilled.temperature:g}, p the mean of {', '.join(distilled.teachers)}"
-        )
+    lines += _instead(recipe)
     if not recipe.output.one_step:
         forced = "teacher forced: y_{t-1} is the true token"
         share = settings.scheduled_sampling
@@ -249,6 +245,23 @@ def _loss(recipe: Recipe, network: EncoderDecoder) -> list[str]:
     kept = f"the mean of the best {settings.average} weights" if settings.average > 1 else "the best weights"
     smoothed = f", each a moving average (decay {settings.ema:g})" if settings.ema else ""
     lines.append(f"stops after {_limits(settings)}; {kept} by dev {metric} are kept{smoothed}")
+    return lines
+
+
+def _instead(recipe: Recipe) -> list[str]:
+    """What takes the place of -log P of the outputs, or a part of it."""
+    lines: list[str] = []
+    if (distilled := recipe.loss.distillation).teachers:
+        lines.append(
+            f"distillation: (1 - w) L + w T ** 2 sum_t KL(p_t || P_t), w = {distilled.weight:g}, "
+            f"T = {distilled.temperature:g}, p the mean of {', '.join(distilled.teachers)}"
+        )
+    if (reward := recipe.loss.reward).metric != "none":
+        part = "the whole run" if reward.last == 1 else f"the last {reward.last:.0%} of the run"
+        lines.append(
+            f"{part}: L = -sum_k (r_k - mean of the others) log P(y_k) over {reward.samples} outputs y_k drawn of each "
+            f"row, r the reward ({reward.metric}), instead"
+        )
     return lines
 
 
@@ -312,7 +325,7 @@ def _limits(settings: TrainingSettings) -> str:
     limits = {"epochs": settings.epochs, "updates": settings.updates, "minutes": settings.minutes}
     stops = [f"{value:g} {name}" for name, value in limits.items() if value]
     if settings.patience:
-        stops.append(f"{settings.patience} reports without a better one")
+        stops.append(f"{settings.patience} reports without improvement")
     return " or ".join(stops) or "the user's word"
 
 

@@ -173,7 +173,7 @@ def read_oracle(oracle: Any, looked_at: Sequence[str]) -> Oracle:
     return steps
 
 
-def unreached_steps(oracle: Oracle, predictions: Sequence[Prediction]) -> list[str]:
+def unreached_steps(oracle: Iterable[int], predictions: Sequence[Prediction]) -> list[str]:
     """A message for each step whose weights were not used, as all hypotheses of an input ended before it."""
     lengths = [
         max(len(prediction.tokens), *(len(other.tokens) for other in prediction.alternatives), 0)

@@ -195,7 +195,7 @@ def _check_members(path: Path, members: Sequence[zipfile.ZipInfo]) -> None:
     strange = [shortened(name) for name in names if not is_model_file(name)]
     if strange:
         allowed = f"{', '.join(FILES)}, and files of inputs and outputs (vocabulary-NAME.txt)"
-        raise UserError(f"{path}: holds {listing(strange, 3)}, which is no file of a model; allowed: {allowed}")
+        raise UserError(f"{path}: holds {listing(strange, 3)}, which is not part of a model; allowed: {allowed}")
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise UserError(f"{path}: holds {twice[0]} more than once")

@@ -67,7 +67,7 @@ def check_length(recipe: Recipe, length: int, what: str) -> None:
     """
     most = None if recipe.output.one_step else recipe.decoder.most_steps
     if most is not None and length > most:
-        raise UserError(f"{what}: the model has learned {most} positions and none behind them; allowed: at most {most}")
+        raise UserError(f"{what}: the model has learned {most} positions and none beyond; allowed: at most {most}")
 
 
 def options_of(recipe: Recipe, *, every: bool = False, **overrides: Any) -> SearchOptions:
@@ -297,13 +297,15 @@ def _restored(bundle: Bundle, hypothesis: Hypothesis) -> NDArray[np.float64]:
 
 def _for_rows(options: SearchOptions, numbers: list[int]) -> SearchOptions:
     """The options with prefixes and oracles of single rows in the order of the batch."""
-    oracle = options.oracle
-    if isinstance(oracle, Sequence):
-        oracle = [oracle[number] for number in numbers]
-    rows = [prefix for prefix in options.prefix if not isinstance(prefix, int)]
-    if rows:
-        return replace(options, prefix=[rows[number] for number in numbers], oracle=oracle)
-    return replace(options, oracle=oracle)
+    chosen: dict[str, Any] = {}
+    if isinstance(options.oracle, Sequence):
+        chosen["oracle"] = [options.oracle[number] for number in numbers]
+    prefixes = [prefix for prefix in options.prefix if not isinstance(prefix, int)]
+    if prefixes:
+        chosen["prefix"] = [prefixes[number] for number in numbers]
+    if options.avoid_prefixes and options.avoided_by_input:
+        chosen["avoid_prefixes"] = [options.avoid_prefixes[number] for number in numbers]
+    return replace(options, **chosen)
 
 
 def assemble(
@@ -341,6 +343,7 @@ def assemble(
         looks=best.looks or Looks(),
         alternatives=ranked[1:],
         given=bundle.recipe.attention.conditions,
+        tree=writer.tree(hypotheses),
     )
 
 

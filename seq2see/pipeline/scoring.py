@@ -16,6 +16,7 @@ from seq2see.data.columns import OUTPUT, place_of
 from seq2see.data.vocabulary import EOS, SPECIALS, UNK
 from seq2see.errors import UserError, nearest
 from seq2see.evaluation.report import TrainingOverlap
+from seq2see.files import shortened
 from seq2see.looks import Prediction
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Stream
@@ -188,6 +189,8 @@ def prefix_ids(bundle: Bundle, row: Mapping[str, str], prefix: TextOrSymbols, *,
         return bundle.fields.target_ids(row, prefix)
     eos = SPECIALS[EOS]
     for number, symbol in enumerate(prefix):
+        if not symbol:
+            raise UserError(f"{what}: symbol {number} is empty; give symbols as in `tokens`")
         ends = symbol == eos and number == len(prefix) - 1
         if symbol in SPECIALS and symbol != SPECIALS[UNK] and not ends:
             raise UserError(f"{what}: symbol {number} is {symbol}; only {eos} may be given, as the last")
@@ -195,6 +198,24 @@ def prefix_ids(bundle: Bundle, row: Mapping[str, str], prefix: TextOrSymbols, *,
     words = bundle.fields.copied_words(row)
     further = {word: len(bundle.fields.output.vocabulary) + number for number, word in enumerate(words)}
     return [EOS if symbol == eos else known.get(symbol, further.get(symbol, UNK)) for symbol in prefix]
+
+
+def avoided_ids(
+    bundle: Bundle, rows: Sequence[Mapping[str, str]], prefixes: Sequence[TextOrSymbols]
+) -> list[list[list[int]]]:
+    """The ids of the prefixes that the outputs of each row avoid, each a text or a list of symbols; where rows have no
+    words to copy the ids are the same, and stored once."""
+    if isinstance(prefixes, str):
+        raise UserError(f"avoid_prefixes: should be a list of prefixes, got the text {shortened(prefixes)}")
+
+    def read(row: Mapping[str, str]) -> list[list[int]]:
+        return [
+            prefix_ids(bundle, row, prefix, what=f"avoid_prefixes.{number}") for number, prefix in enumerate(prefixes)
+        ]
+
+    if not rows or bundle.fields.copying is not None:
+        return [read(row) for row in rows]
+    return [read(rows[0])] * len(rows)
 
 
 def follow(

@@ -34,7 +34,7 @@ def nearest_others(vectors: Sequence[Sequence[float]], k: int) -> list[list[tupl
     if k < 1:
         raise UserError(f"neighbours must be at least 1, got {k}")
     if len(vectors) < 2:
-        raise UserError("neighbours are looked for among the inputs given: give at least two")
+        raise UserError("neighbours are searched among the given inputs: give at least two")
     unit = normalize(torch.tensor(vectors, dtype=torch.float64), dim=-1)
     neighbours: list[list[tuple[int, float]]] = []
     for start in range(0, len(unit), BLOCK_ROWS):
@@ -105,7 +105,7 @@ class PcaComparison:
 def check_autoencoder(recipe: Recipe) -> str:
     """The name of the input that is reconstructed; a UserError where the recipe is no autoencoder."""
     if not recipe.output.numeric:
-        raise UserError(f"PCA is of numbers, and this model gives {recipe.output.noun}")
+        raise UserError(f"PCA needs numbers, and this model gives {recipe.output.noun}")
     target = recipe.output.column or OUTPUT
     columns = [settings.column or name for name, settings in recipe.inputs.items()]
     if columns != [target]:

@@ -164,6 +164,11 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], *, metadata: Mappin
     write_bytes(path, *with_checksum(save(contiguous, {**(metadata or {}), KEY: BLANK})))
 
 
+def half_precision(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights as float16, half the size on the disk; `fill` copies them into a network of single precision."""
+    return {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+
+
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read tensors by name; a UserError if the file is missing or damaged."""
     _check_file(path)
@@ -177,20 +182,26 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def check_header(path: Path, network: nn.Module) -> None:
     """Compare the names and shapes of a weights file with those of a network. Only the header of the file is read, and
     the network may be on the meta device, so that nothing is allocated."""
+    _, stored = read_header(path)
+    expected = tensors_of(network)
+    _check_shapes(_shapes(expected), {name: shape for name, (_, shape) in stored.items()}, path=path)
+    for name, parameter in expected.items():
+        kind = stored[name][0]
+        if parameter.is_floating_point() != (kind in FLOATS):
+            allowed = ", ".join(FLOATS) if parameter.is_floating_point() else "whole numbers"
+            raise UserError(f"{path}: {name} is of type {kind}; allowed: {allowed}")
+
+
+def read_header(path: Path) -> tuple[dict[str, str], dict[str, tuple[str, Shape]]]:
+    """The metadata of a safetensors file, and (type, shape) of each tensor; its numbers are not read."""
     _check_file(path)
     try:
         with safe_open(path, framework="pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            types = {name: str(part.get_dtype()) for name, part in slices.items()}
+            kinds = {name: (str(part.get_dtype()), tuple(part.get_shape())) for name, part in slices.items()}
+            return file.metadata() or {}, kinds
     except (SafetensorError, OSError, ValueError, KeyError, RuntimeError) as error:
         raise _damaged(path, error) from None
-    expected = tensors_of(network)
-    _check_shapes(_shapes(expected), shapes, path=path)
-    for name, parameter in expected.items():
-        if parameter.is_floating_point() != (types[name] in FLOATS):
-            allowed = ", ".join(FLOATS) if parameter.is_floating_point() else "whole numbers"
-            raise UserError(f"{path}: {name} is of type {types[name]}; allowed: {allowed}")
 
 
 def check_finite(tensors: Mapping[str, Tensor], *, path: Path) -> None:

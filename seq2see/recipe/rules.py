@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from seq2see.attention.choices import HardSettings
 from seq2see.decoders.base import SymbolSettings
+from seq2see.dropout import DROPOUTS
 from seq2see.embeddings import PretrainedSettings
 from seq2see.errors import nearest
 from seq2see.evaluation import list_names
 from seq2see.modalities.text import TextOutput
 from seq2see.recipe import rules_attention  # noqa: F401 - registers its rules
 from seq2see.recipe.schema import (
+    PERPLEXITY,
     Recipe,
     allowed_baselines,
     allowed_metrics,
@@ -422,6 +425,53 @@ def check_output(recipe: Recipe) -> Iterator[Problem]:
         yield from no_effect(recipe.loss, "loss", keys, f"{what} has no probabilities")
 
 
+@rule("reward")
+def check_reward(recipe: Recipe) -> Iterator[Problem]:
+    """Outputs can be drawn symbol by symbol, and their log-probability is that of the symbols alone."""
+    reward = recipe.loss.reward
+    if reward.metric == "none":
+        return
+    reason, allowed = "", "none"
+    if recipe.output.one_step:
+        reason = f"{recipe.output.noun} is decoded in one step, and nothing is drawn symbol by symbol"
+    elif recipe.data.stream:
+        reason = "a stream has no rows whose outputs could be compared"
+    elif not recipe.inputs:
+        reason = "without an input every output is a reference of every other"
+    elif recipe.copied_from is not None and reward.metric == "cider":
+        reason = "words that are copied (decoder.copy_from) are in no vocabulary whose words could be weighted"
+        allowed = "none, bleu, edit"
+    elif isinstance(recipe.attention, HardSettings) and recipe.looked_at:
+        reason = "places are drawn too (attention.choice hard), and rewarded by another rule"
+    elif (recipe.training.metric or measures_of(recipe)[0]) == PERPLEXITY:
+        reason = (
+            "perplexity would select the best weights, and rises as outputs are rewarded, so that all that is learned "
+            "from rewards would be discarded; set training.metric to another of evaluation.metrics"
+        )
+    if reason:
+        yield Problem("loss.reward.metric", f"{reward.metric}: {reason}; allowed: {allowed}")
+
+
+@rule("reward-settings", stage="no-effect")
+def check_reward_settings(recipe: Recipe) -> Iterator[Problem]:
+    """Without a metric nothing is rewarded; with rewards from the start the outputs of the table are not learned."""
+    loss = recipe.loss
+    if loss.reward.metric == "none":
+        yield from no_effect(loss.reward, "loss.reward", ["last", "samples"], "loss.reward.metric is none")
+    if not loss.reward.always:
+        return
+    because = "loss.reward.last is 1: outputs drawn from the model are learned, not those of the table"
+    yield from no_effect(loss, "loss", ["label_smoothing", "consistency", "ctc_alignment"], because)
+    yield from no_effect(loss.distillation, "loss.distillation", ["teachers"], because)
+    yield from no_effect(recipe.training, "training", ["scheduled_sampling"], because)
+    if loss.alignment.column is not None and loss.alignment.weight:
+        message = f"{because}; allowed: 0 (links are still measured)"
+        yield Problem("loss.alignment.weight", message, "no-effect", no_effect=True)
+    without = "loss.reward.last is 1: outputs are drawn and learned without dropout"
+    for path, part in _parts(recipe):
+        yield from no_effect(part, path, DROPOUTS, "" if getattr(part, "own", False) else without)
+
+
 # --- Metrics
 
 
@@ -441,11 +491,13 @@ def check_metrics(recipe: Recipe) -> Iterator[Problem]:
         yield Problem("training.metric", message)
     baseline, allowed = recipe.evaluation.baseline, allowed_baselines(recipe)
     if baseline not in (None, "none", *allowed):
-        message = f"'{baseline}' is no trivial model of {_measured(recipe)}; allowed: {', '.join([*allowed, 'none'])}"
+        message = (
+            f"'{baseline}' is not a trivial model of {_measured(recipe)}; allowed: {', '.join([*allowed, 'none'])}"
+        )
         yield Problem("evaluation.baseline", message)
     for name in recipe.evaluation.further_baselines:
         if name not in allowed:
-            message = f"'{name}' is no trivial model of {_measured(recipe)}; allowed: {', '.join(allowed)}"
+            message = f"'{name}' is not a trivial model of {_measured(recipe)}; allowed: {', '.join(allowed)}"
             yield Problem("evaluation.further_baselines", message)
         elif name in (baseline_of(recipe), "unigram") or recipe.evaluation.further_baselines.count(name) > 1:
             yield Problem("evaluation.further_baselines", f"'{name}' is measured already")

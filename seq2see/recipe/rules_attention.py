@@ -181,7 +181,7 @@ def check_attention_settings(recipe: Recipe) -> Iterator[Problem]:
     if settings.score == "none":
         return
     if not any("." in name for name in recipe.looked_at):
-        yield from no_effect(settings, path, ["through"], "nothing that is looked at lies inside larger places")
+        yield from no_effect(settings, path, ["through"], "no input that is looked at has places inside larger ones")
     asking = ["query", "input_feeding"]
     if recipe.output.one_step:
         yield from no_effect(settings, path, asking, f"{recipe.output.noun} is decoded in one step")
@@ -292,7 +292,7 @@ def check_copying(recipe: Recipe) -> Iterator[Problem]:
     looked_at = [one.removesuffix(".words") for one in recipe.looked_at]
     texts = [one for one in looked_at if one in recipe.texts]
     if name not in texts:
-        message = f"'{name}' is no text that is looked at; allowed: {', '.join([*texts, 'none'])}"
+        message = f"'{name}' is not a text that is looked at; allowed: {', '.join([*texts, 'none'])}"
         yield Problem(path, message)
         return
     separator, tokens = getattr(recipe.inputs[name], "separator", None), recipe.texts[name].tokens

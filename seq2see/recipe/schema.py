@@ -33,21 +33,22 @@ class AlignmentSettings(Settings):
 
     column: str | None = Field(
         None,
-        description="column that tells where the first input looked at has each part of the output. A text: links "
+        description="column that says where each part of the output is in the first input looked at. A text: links "
         "`0-0 1-2 1?3` (symbol of the input, symbol of the output, from 0; ?: possible, not sure). A sound or video: "
         'times `[["yes", 0.2, 0.5], ..]` (word, start, end). Not given: none',
     )
     weight: Amount = Field(
         1.0,
         description="of -sum_j a_true_tj log a_tj, a_true being even over a symbol's sure links; of times: of -log "
-        "sum_j a_tj over the places within a symbol's time; 0: measured alone",
+        "sum_j a_tj over the places within a symbol's time; 0: only measured",
     )
     rate: Annotated[float, Field(gt=0, le=1_000_000)] = Field(
         1.0, description="times: units in a second, 1000 for milliseconds, 25 for frames of such a video"
     )
     optional: bool = Field(
         False,
-        description="a table without the column is taken, and so is attention that cannot be taught (score uniform)",
+        description="a table without the column is accepted, and so is attention that cannot be trained (score "
+        "uniform)",
     )
 
 
@@ -56,17 +57,39 @@ class DistillationSettings(Settings):
 
     teachers: list[str] = Field(
         [],
-        description="folders of the models that teach, with the same inputs and output symbols; of several it is the "
-        "mean of their probabilities that is learned; none: no distillation",
+        description="folders of the teachers, with the same inputs and output symbols; the student learns the "
+        "mean of their probabilities; none: no distillation",
     )
     weight: Annotated[float, Field(ge=0, le=1)] = Field(
         0.5,
-        description="w of (1 - w) (-log P of the output) + w T ** 2 KL(teachers || model) for each symbol or label; "
-        "1: the teachers alone",
+        description="w of (1 - w) (-log P of the output) + w T ** 2 KL(teachers || model) for each symbol or "
+        "label; 1: only the teachers",
     )
     temperature: Temperature = Field(
         1.0, description="T: both distributions are taken to the power 1 / T; above 1, unlikely symbols count more"
     )
+
+
+class RewardSettings(Settings):
+    """Sequence-level training: outputs are drawn from the model, and those that a metric likes become likelier."""
+
+    metric: Literal["none", "cider", "bleu", "edit"] = Field(
+        "none",
+        description="the reward of an output, measured against all outputs of the same input: CIDEr-D, BLEU of "
+        "a single row, or 1 - edits / symbols; none: no rewards",
+    )
+    last: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.5,
+        description="share of the run, at its end, that maximises the reward; 1: all of it, for use with --from",
+    )
+    samples: Annotated[int, Field(ge=2, le=64)] = Field(
+        5, description="outputs drawn for each row; each is compared with the mean of the others"
+    )
+
+    @property
+    def always(self) -> bool:
+        """Whether a run does nothing but reward outputs."""
+        return self.metric != "none" and self.last == 1
 
 
 class LossSettings(Settings):
@@ -85,31 +108,34 @@ class LossSettings(Settings):
     )
     consistency: Amount = Field(
         0.0,
-        description="every row is read twice a batch, under two dropouts: weight of how much the two P differ (R-Drop)",
+        description="every row is read twice in a batch, with two dropouts: weight of the difference between "
+        "the two P (R-Drop)",
     )
     ctc: Amount = Field(
         0.0,
-        description="weight of the CTC loss: -log of the probability that the encoder's places, one after the other "
-        "(columns of a grid), spell the output, with blanks between; read by a layer of its own",
+        description="weight of the CTC loss: -log of the probability that the encoder's places in order "
+        "(columns of a grid) spell the output, with blanks in between; uses its own output layer",
     )
     ctc_first: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
         description="share of the run, from its start, in which the loss is that of CTC alone: the decoder is not run, "
-        "so updates are faster, and begins when the places are worth looking at",
+        "so updates are faster, and starts once the places are worth looking at",
     )
     ctc_alignment: Amount = Field(
         0.0,
-        description="weight of -log of the attention where CTC's likeliest path has the symbol: where the encoder "
-        "reads a symbol teaches the decoder to look there",
+        description="weight of -log of the attention at the places where CTC's likeliest path has the symbol, "
+        "which teaches the decoder to look there",
     )
     alignment: AlignmentSettings = AlignmentSettings()
     distillation: DistillationSettings = DistillationSettings()
+    reward: RewardSettings = RewardSettings()
     exploration: Amount = Field(
         0.01,
-        description="choice hard, by score-function: weight of the entropy that keeps draws from settling too soon",
+        description="choice hard, by score-function: weight of the entropy, which keeps draws from settling too early",
     )
     baseline_decay: Share = Field(
-        0.9, description="choice hard, by score-function: how slowly the moving baseline of the rewards moves"
+        0.9,
+        description="choice hard, by score-function: decay of the moving average that is the baseline of the rewards",
     )
 
 
@@ -134,8 +160,10 @@ class TrainingSettings(Settings):
     )
     betas: tuple[Share, Share] = Field((0.9, 0.999), description="adam, adamw: decay of the two moving averages")
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="how much weights shrink at each update")
-    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="sgd: share of the last update kept")
-    clip: Annotated[float, Field(ge=0)] = Field(1.0, description="largest norm of the gradient; 0: no clipping")
+    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.0, description="sgd: momentum, the share of the last update that is kept"
+    )
+    clip: Annotated[float, Field(ge=0)] = Field(1.0, description="maximum norm of the gradient; 0: no clipping")
     schedule: Literal["constant", "linear", "cosine", "inverse-sqrt", "plateau"] = Field(
         "cosine", description="of the learning rate, over the run's epochs, updates or minutes"
     )
@@ -146,16 +174,17 @@ class TrainingSettings(Settings):
     batch_tokens: Annotated[Positive, Fitted("batch")] = Field(
         1500, description="symbols in a batch, padding included, inputs and output added up"
     )
-    batch_rows: Positive = Field(256, description="... but at most so many rows")
+    batch_rows: Positive = Field(256, description="... but at most this many rows")
     epochs: Annotated[Count, Fitted("epochs")] = Field(20, description="passes over the data; 0: no limit")
     updates: Count = Field(0, description="steps of the optimizer; 0: no limit")
     minutes: Annotated[float, Field(ge=0)] = Field(
-        0.0, description="of training; 0: no limit; otherwise rules the schedule too"
+        0.0, description="of training, which also set the schedule; 0: no limit"
     )
     patience: Count = Field(
         0,
-        description="stop after so many reports in which neither the metric nor the perplexity of dev got better (or "
-        "epochs, where there are fewer reports); 0: never",
+        description="stop after this many reports without improvement of the metric or the perplexity on dev "
+        "(or epochs, if there are fewer reports), or begin with rewards if they are still to come (loss.reward); "
+        "0: never",
     )
     metric: str | None = Field(None, description="dev metric that picks the best model; not given: the task's first")
     report_every: Annotated[Count, Fitted("reports")] = Field(
@@ -166,9 +195,9 @@ class TrainingSettings(Settings):
     checkpoint_every: Positive = Field(1000, description="updates between checkpoints")
     checkpoint_seconds: Annotated[float, Field(ge=0)] = Field(
         60.0,
-        description="longest time between checkpoints (longer if writing one takes over 2 % of it); 0: no limit",
+        description="maximum time between checkpoints (longer if writing one takes over 2 % of it); 0: no limit",
     )
-    average: Positive = Field(1, description="the weights of the best so many checkpoints are averaged at the end")
+    average: Positive = Field(1, description="the weights of this many best checkpoints are averaged at the end")
     ema: Annotated[float, Field(ge=0, lt=1), Fitted("ema")] = Field(
         0.0,
         description="decay of an exponential moving average of the weights, such as 0.99, which reports measure and "
@@ -190,18 +219,18 @@ class TrainingSettings(Settings):
     tensorboard: bool = Field(False, description="also write curves for TensorBoard (extra `tensorboard`)")
     precision: Literal["float32", "bfloat16", "auto"] = Field(
         "float32",
-        description="of the large products while training; auto: bfloat16 where the processor is faster with it",
+        description="of the large products in training; auto: bfloat16 if the processor is faster with it",
     )
     threads: Annotated[int, Field(ge=0, le=1024)] = Field(
         0, description="of the processor; 0: OMP_NUM_THREADS, or as many as there are cores, at most 8"
     )
     deterministic: bool = Field(
         False,
-        description="one thread and only algorithms that repeat their bits, so that the number of cores does not "
-        "matter: slower where there are several",
+        description="one thread and only deterministic algorithms, so that the number of cores does not matter: "
+        "slower if there are several",
     )
     wait_minutes: Annotated[float, Field(gt=0)] = Field(
-        30.0, description="several processes (torchrun): how long one waits for another before the run ends"
+        30.0, description="several processes (torchrun): how long one waits for the others before the run ends"
     )
 
 
@@ -215,14 +244,14 @@ class SearchSettings(Settings):
     max_length: Annotated[int, Field(gt=0, le=100_000)] = Field(100, description="symbols of the longest output")
     min_length: Annotated[int, Field(ge=0, le=100_000)] = Field(0, description="symbols of the shortest output")
     avoid_unknown: bool = Field(False, description="never write <unk>, however likely it is")
-    replace_unknown: bool = Field(False, description="<unk> becomes the input symbol most looked at")
+    replace_unknown: bool = Field(False, description="<unk> is replaced by the input symbol with the largest weight")
     ctc: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="share of what is read along the places (loss.ctc) in what is written; 0: the decoder alone"
+        0.0, description="share of the CTC prefix score (loss.ctc) in the score; 0: only the decoder"
     )
     consensus: Annotated[float, Field(ge=0, le=100)] = Field(
         0.0,
-        description="above 0: of the beam's outputs the one most like the others (phrases of up to 4 symbols), each of "
-        "which counts by P ** (1 / consensus); 0: the one of the highest score",
+        description="above 0: of the beam's outputs, the one most similar to the others (phrases of up to 4 "
+        "symbols), each weighted by P ** (1 / consensus); 0: the one with the highest score",
     )
     language_model: str | None = Field(
         None,
@@ -254,7 +283,7 @@ class EvaluationSettings(Settings):
     further_baselines: list[Annotated[str, NameOf(BASELINES)]] = Field(
         [],
         description="further trivial models, measured by `evaluate`; nearest keeps up to 5,000 rows of training in the "
-        "model's folder, with training.samples 0 none",
+        "model's folder, or none with training.samples 0",
     )
 
 
@@ -262,7 +291,7 @@ class Recipe(Settings):
     """A complete recipe: data, encoder, attention, decoder, loss, training, search and evaluation."""
 
     task: str = Field("own", description="a name for the task")
-    description: str = Field("", description="one line that says what goes in and what comes out")
+    description: str = Field("", description="one line that says what the input and the output are")
     inputs: dict[str, InputColumn] = Field({}, description="inputs by name; none: a language model")
     output: OutputColumn = TextOutput()
     data: DataSettings = DataSettings()

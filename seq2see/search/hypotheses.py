@@ -12,7 +12,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from seq2see.errors import UserError
-from seq2see.looks import Layout
+from seq2see.looks import Layout, NodeState
 from seq2see.search.options import SearchOptions
 from seq2see.search.top import Likeliest
 
@@ -31,6 +31,21 @@ class EncoderLook:
 
 
 @dataclass
+class SearchTree:
+    """The nodes of one input, step by step, those of a step best first; a parent comes before its children.
+
+    ids: their symbols; parents: the nodes that they continue, -1 at the first step; log_probs: log P of each symbol;
+    left_out: nodes of later steps, beyond `tree.MAX_NODES`.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)
+    states: list[NodeState] = field(default_factory=list)
+    left_out: int = 0
+
+
+@dataclass
 class Hypothesis:
     """One output of a search.
 
@@ -46,7 +61,8 @@ class Hypothesis:
     inward: the decoder's self-attention, by layer: (heads, steps, steps), a row for each symbol read, `<sos>` first;
     words: those of the ids outside the vocabulary, where words of the input can be copied;
     forced: how many of the ids the caller gave as a prefix;
-    numbers: the output itself where it is numbers; there are no ids and no probability then.
+    numbers: the output itself where it is numbers; there are no ids and no probability then;
+    tree: of the search that found it, if asked for; all hypotheses of an input share it.
     """
 
     ids: list[int]
@@ -66,6 +82,7 @@ class Hypothesis:
     words: list[str] = field(default_factory=list)
     forced: int = 0
     numbers: NDArray[np.floating] | None = None
+    tree: SearchTree | None = None
 
     @property
     def runners_up(self) -> list[list[tuple[int, float]]]:
@@ -119,7 +136,9 @@ class SearchStep:
     runners_up, chances: (inputs, slots, likeliest), ids and log-probabilities;
     looks: {name: (inputs, slots, places)}, with heads (inputs, slots, heads, places); in self-attention there is one
     place more at each step;
-    position: (batch,), the row of each input of the whole batch in these tensors.
+    position: (batch,), the row of each input of the whole batch in these tensors;
+    inputs: (inputs,), the numbers of the inputs in the whole batch;
+    totals: (inputs, candidates), what a beam ranks candidates by, -inf for those that cannot be.
     """
 
     tokens: Int[ndarray, "inputs candidates"]
@@ -130,7 +149,9 @@ class SearchStep:
     chances: Float[ndarray, "inputs slots likeliest"]
     looks: dict[str, ndarray]
     position: Int[ndarray, " batch"]
+    inputs: Int[ndarray, " inputs"]
     added: Float[ndarray, "inputs candidates"] | None = None
+    totals: Float[ndarray, "inputs candidates"] | None = None
 
 
 @dataclass
@@ -187,15 +208,18 @@ class History:
         likeliest: Likeliest,
         looks: dict[str, Float[ndarray, "rows *heads _"]],
         added: Float[ndarray, "inputs candidates"] | None = None,
+        totals: Float[ndarray, "inputs candidates"] | None = None,
     ) -> None:
         """Add a step; inputs: the numbers of those still searched; log_probs: the model's own of the tokens;
-        likeliest: the `runners_up` likeliest symbols of each slot; added: by language models."""
+        likeliest: the `runners_up` likeliest symbols of each slot; added: by language models; totals: of a beam."""
         count, slots = carried.shape
         position = np.zeros(self.rows, dtype=np.int64)
         position[inputs] = np.arange(count)
         ids, chances = (part.reshape(count, slots, -1) for part in (likeliest.ids, likeliest.log_probs))
         maps = {name: weights.reshape(count, slots, *weights.shape[1:]) for name, weights in looks.items()}
-        self.steps.append(SearchStep(tokens, log_probs, parents, carried, ids, chances, maps, position, added))
+        self.steps.append(
+            SearchStep(tokens, log_probs, parents, carried, ids, chances, maps, position, inputs, added, totals)
+        )
 
     def backtrack(self, endings: Endings) -> Paths:
         """Follow the back-pointers of all outputs together, from the last step to the first."""

@@ -42,9 +42,11 @@ class SearchOptions:
     max_length: at most so many tokens, `<eos>` counted; min_length: at least so many before `<eos>`;
     temperature, top_k, top_p: shape what is drawn (in this order), never the probabilities that are reported;
     prefix: ids every output begins with, or a list of them per input; ending in `<eos>` it is the whole output;
+    avoid_prefixes: prefixes (lists of ids) that no output begins with, or a list of them per input;
     oracle: attention weights for some steps (from 0), for every hypothesis, or such a mapping per input;
     seed: together with an input's row number and a sample's number it fixes the sample;
-    runners_up: how many of the likeliest symbols are reported at each step.
+    runners_up: how many of the likeliest symbols are reported at each step;
+    tree: report all continuations that a beam considered, and what became of each (see `tree.py`).
     """
 
     beam: int = 1
@@ -66,9 +68,11 @@ class SearchOptions:
     top_k: int = 0
     top_p: Real = 1.0
     prefix: Sequence[int] | Sequence[Sequence[int]] = ()
+    avoid_prefixes: Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]] = ()
     oracle: Weights | Sequence[Weights] | None = None
     seed: int = 0
     runners_up: int = 5
+    tree: bool = False
 
     def __post_init__(self) -> None:
         checked = (*self._lengths(), *self._beams(), *self._samples(), *self._language_models())
@@ -112,6 +116,11 @@ class SearchOptions:
         """How many outputs of an input are kept until its search ends."""
         return self.beam if self.agreeing else self.n_best
 
+    @property
+    def avoided_by_input(self) -> bool:
+        """Whether avoid_prefixes are a list for each input, not one list for all of them."""
+        return not any(isinstance(token, int) for prefix in self.avoid_prefixes for token in prefix)
+
     def _lengths(self) -> list[str]:
         return [
             _at_least(1, max_length=self.max_length),
@@ -135,6 +144,9 @@ class SearchOptions:
             f"n_best {self.n_best} needs a beam at least as wide, got beam {self.beam}" if wide else "",
             f"sample draws n_best outputs and has no beam; leave beam at 1, got {self.beam}"
             if self.sample and self.beam > 1
+            else "",
+            f"tree needs a beam wider than 1{' and no sample' if self.sample else ''}, got beam {self.beam}"
+            if self.tree and self.beam == 1
             else "",
             f"patience {self.patience} needs a beam wider than 1" if self.patience > 1 and self.beam == 1 else "",
         ]

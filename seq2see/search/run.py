@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from seq2see.search.beam import beam_search
-from seq2see.search.constraints import Constraints, Oracle
+from seq2see.search.constraints import Constraints, Oracle, nothing_left
 from seq2see.search.greedy import search_greedily
 from seq2see.search.hypotheses import (
     EncoderLook,
@@ -30,6 +30,7 @@ from seq2see.search.options import SearchOptions
 from seq2see.search.sampling import Sampler
 from seq2see.search.stepper import CopyVocabulary, Stepper
 from seq2see.search.top import likeliest
+from seq2see.search.tree import search_trees
 
 # --- Ranking by agreement (minimum Bayes risk)
 
@@ -199,7 +200,7 @@ def run_search(
             width=options.n_best,
             max_length=options.max_length,
         )
-    return build_hypotheses(
+    hypotheses = build_hypotheses(
         history.backtrack(endings),
         endings,
         places=stepper.places,
@@ -208,6 +209,13 @@ def run_search(
         prefixes=allowed.prefixes,
         options=options,
     )
+    for row, outputs in enumerate(hypotheses):
+        if not outputs:
+            raise nothing_left(row)
+    if not options.tree:
+        return hypotheses
+    trees = search_trees(history)
+    return [[replace(each, tree=tree) for each in row] for row, tree in zip(hypotheses, trees, strict=True)]
 
 
 def rank_labels(stepper: Stepper, rows: int, options: SearchOptions) -> list[list[Hypothesis]]:

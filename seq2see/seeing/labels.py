@@ -192,7 +192,7 @@ _SAME_IN_EVERY_SCRIPT = {"Latin", "Digit", "Dotted", "Combining"}
 _EAST_ASIAN = {"Cjk", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Fullwidth", "Halfwidth", "Ideographic"}
 _MAX_NAMED = 8
 """Characters listed in a warning before the rest is counted."""
-SPELT, BOXED = "they are spelt by name", "empty boxes stand for them"
+SPELT, BOXED = "they are replaced by their names", "they are drawn as empty boxes"
 
 
 class Fonts:

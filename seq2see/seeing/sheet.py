@@ -132,13 +132,14 @@ def flow(boxes: Sequence[Box], *, width: float, gap: float = 0.35) -> Box:
 def make_figure(box: Box, theme: Theme, *, paper: Paper | None = None) -> Figure:
     """A figure of the size of a box plus margins; with a paper, of its width, the box in the middle."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+
+    from seq2see.seeing.shown_figure import ShownFigure  # late: matplotlib is imported only to draw
 
     margin = MARGIN if paper is None else PRINT_MARGIN
     width, height = box.width + 2 * margin, box.height + 2 * margin
     if paper is not None and paper.width is not None:
         width = max(width, paper.room)
-    figure = Figure(figsize=(width, height), facecolor=theme.paper)
+    figure = ShownFigure(figsize=(width, height), facecolor=theme.paper)
     FigureCanvasAgg(figure)
     box.draw(Sheet(figure, width, height), (width - box.width) / 2, margin)
     if paper is not None:

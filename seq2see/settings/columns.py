@@ -157,7 +157,9 @@ class InputColumn(ColumnSettings):
     timed: ClassVar[bool] = False
     kind: Annotated[str, NameOf(INPUTS)] = Field("text", description="what the column holds")
     column: str | None = Field(None, description="column of the table; not given: the input's name")
-    encoder: EncoderSettings | None = Field(None, description="how its encoder differs from the recipe's `encoder`")
+    encoder: EncoderSettings | None = Field(
+        None, description="settings of its encoder that differ from the recipe's `encoder`"
+    )
 
     @property
     def most_frames(self) -> int:
@@ -233,19 +235,17 @@ class TextSettings(ColumnSettings):
     """How the text of one column becomes symbols."""
 
     column: str | None = Field(None, description="column of the table; not given: the input's name, or `output`")
-    tokens: Tokens = Field("word", description="what one symbol is; symbol: what is between spaces")
+    tokens: Tokens = Field("word", description="what one symbol is; symbol: separated by spaces")
     vocabulary: Count = Field(
-        0, description="at most so many symbols, the most frequent ones; 0: no limit (bpe: 8,000)"
+        0, description="at most this many symbols, the most frequent ones; 0: no limit (bpe: 8,000)"
     )
     min_count: Positive = Field(1, description="rarer symbols become <unk>")
     case: Literal["keep", "lower"] = Field("keep", description="lower: letters become lower case")
-    punctuation: Literal["keep", "drop"] = Field(
-        "keep", description="drop: marks of punctuation are not read or written"
-    )
+    punctuation: Literal["keep", "drop"] = Field("keep", description="drop: punctuation is neither read nor written")
     unicode: Literal["none", "NFC", "NFD", "NFKC", "NFKD"] = Field("NFC", description="normal form of the text")
     max_length: Count = Field(
         0,
-        description="inputs are cut after so many symbols, rows with longer outputs leave training; 0: no limit",
+        description="inputs are cut after this many symbols, rows with longer outputs are not trained on; 0: no limit",
     )
     share: str | None = Field(None, description="use the vocabulary (and, between inputs, the encoder) of this input")
 

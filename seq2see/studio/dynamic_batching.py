@@ -178,7 +178,7 @@ def hypotheses(options: SearchOptions) -> int:
 
 @dataclass(frozen=True)
 class QueuedInput:
-    """One input to be predicted. Options are the same for a whole batch, prefix and oracle belong to the input.
+    """One input to be predicted. Options are the same for a whole batch, prefixes and oracle belong to the input.
 
     number: of the row in its request, which seeds its samples; symbols: number of symbols that the model reads."""
 
@@ -186,6 +186,7 @@ class QueuedInput:
     options: SearchOptions
     number: int = 0
     prefix: tuple[int, ...] = ()
+    avoid_prefixes: Sequence[Sequence[int]] = ()
     oracle: Oracle = field(default_factory=dict)
     replace_unknown: bool | None = None
     maps: bool = False
@@ -198,8 +199,9 @@ class QueuedInput:
 
     @property
     def size(self) -> int:
-        """Symbols that the input takes up in a batch; hypotheses count as in `pipeline/predictor.py`."""
-        return (self.symbols + 1) * max(hypotheses(self.options) // 2, 1)
+        """Symbols that the input takes up in a batch, avoided prefixes included; hypotheses count as in
+        `pipeline/predictor.py`."""
+        return (self.symbols + 1) * max(hypotheses(self.options) // 2, 1) + sum(map(len, self.avoid_prefixes))
 
 
 Work = Callable[[], Any]
@@ -416,10 +418,12 @@ class Batcher:
             self._on_batch(len(inputs))
         first = inputs[0]
         prefixes = [list(entry.prefix) for entry in inputs]
+        avoided = [entry.avoid_prefixes for entry in inputs]
         oracles = [entry.oracle for entry in inputs]
         options = replace(
             first.options,
             prefix=prefixes if any(prefixes) else (),
+            avoid_prefixes=avoided if any(avoided) else (),
             oracle=oracles if any(oracles) else None,
         )
         return predict(

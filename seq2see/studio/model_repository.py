@@ -22,6 +22,7 @@ from seq2see.modalities.files import FileField
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, folders_of
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.language_models import language_model_of
+from seq2see.pipeline.nearest_rows import has_index
 from seq2see.pipeline.packing import SUFFIX, Stamp, file_stamp, model_folder
 from seq2see.pipeline.predictor import options_of, why_no_looks
 from seq2see.pipeline.weights import CHECKSUMS
@@ -34,7 +35,7 @@ from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.training_runs import TrainingRun
 from seq2see.training.checkpoints import SOURCES
 from seq2see.training.dataset import open_table
-from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, split_inputs
+from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, file_names, split_inputs
 
 Record = dict[str, Any]
 Row = dict[str, str]
@@ -82,15 +83,20 @@ class ServedModel:
             "search": _describe_search(recipe),
             "ensemble": len(self.model.bundles),
             "run": self.run is not None,
+            "index": len(self.model.bundles) == 1 and has_index(self.model.bundle),
         }
 
-    @cached_property
+    @property
     def details(self) -> Record:
         """The summary with the five answers (of each model of an ensemble) and the examples."""
+        return self.summary() | self._answers_and_examples
+
+    @cached_property
+    def _answers_and_examples(self) -> Record:
         answers = [answers_of(bundle) for bundle in self.model.bundles]
         records = [answer.to_dict() | {"description": answer.description, "text": answer.text()} for answer in answers]
         examples = [self._describe_example(number) for number in range(len(self.examples))]
-        return self.summary() | {"answers": records, "examples": examples}
+        return {"answers": records, "examples": examples}
 
     def example_file(self, number: int, name: str) -> Path:
         """The file of an example; 404 where it is gone."""
@@ -409,7 +415,9 @@ class _ExampleFinder:
 
     def from_examples(self) -> list[Row]:
         lines = (self.folder / EXAMPLES).read_bytes().splitlines()
-        return [self._row(json.loads(line.decode("utf-8", "surrogateescape"))) for line in lines[:READ_ROWS]]
+        rows = [self._row(json.loads(line.decode("utf-8", "surrogateescape"))) for line in lines[:READ_ROWS]]
+        files = file_names(self.model.recipe)
+        return [row | {name: str(self.folder / row[name]) for name in files} for row in rows]
 
     def from_table(self) -> list[Row]:
         """Rows of the table that the run names; runs of earlier versions keep no examples."""

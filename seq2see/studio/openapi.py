@@ -31,8 +31,10 @@ NULL: Schema = {"type": "null"}
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": ["number", "null"]}
 """A number of an answer; infinity is null."""
-SYMBOLS = r'^\[("[^"\\\x00-\x1f]*"(, ?"[^"\\\x00-\x1f]*")*)?\]$'
-"""A field of a form: a list of texts as JSON."""
+SYMBOLS = r'^\[("[^"\\\x00-\x1f]+"(, ?"[^"\\\x00-\x1f]+")*)?\]$'
+"""A field of a form: a list of texts, none of them empty, as JSON."""
+PREFIXES = SYMBOLS.replace(")*", f"){{0,{schemas.MAX_PREFIXES - 1}}}")
+"""The same, not too many."""
 LARGEST_NUMBER = 10**12 - 1
 ERRORS = {
     400: "not HTTP, not JSON, or a form that cannot be read",
@@ -138,6 +140,7 @@ REQUESTS: dict[str, tuple[type[schemas.ModelRequest], str]] = {
     "stream": (schemas.StreamRequest, "Event"),
     "oracle": (schemas.OracleRequest, "Comparison"),
     "explain": (schemas.ExplainRequest, "Explanation"),
+    "nearest": (schemas.NearestRequest, "NearestRows"),
     "score": (schemas.ScoreRequest, "Scores"),
 }
 """Each is a route /api/NAME and a method of InferenceService: its body, and the schema of its response."""
@@ -202,6 +205,7 @@ class _BodySchema:
         self._schema, self._served, self._limits, self._alone = schema, served, limits, alone
         self._recipe = served.model.recipe
         self._characters = {"type": "string", "maxLength": limits.text_characters}
+        self._symbol = self._characters | {"minLength": 1}
         self._form_text = self._characters | {"type": ["string", "number", "boolean"]}  # in a form 0 is the text "0"
 
     @property
@@ -262,10 +266,10 @@ class _BodySchema:
         """Inputs are fields or files under their own names; other keys are as in JSON, but never null."""
         options = {name: _without_null(schema) for name, schema in self._options().items()}
         options = {name: schema for name, schema in options.items() if schema is not None and name != "after"}
-        for name in ("prefix", "target", "said"):
+        lists = {"said": TEXT | {"pattern": SYMBOLS}, "avoid_prefixes": self._characters | {"pattern": PREFIXES}}
+        for name in ("prefix", "target", *lists):
             if name in options:  # a list of symbols is a text that holds JSON
-                text = TEXT | {"pattern": SYMBOLS} if name == "said" else self._form_text
-                options[name] = text | self._description(name)
+                options[name] = lists.get(name, self._form_text) | self._description(name)
         inputs = {name: self._form_field(settings) for name, settings in self._recipe.inputs.items()}
         outputs = {"output": self._form_text | {"minLength": 1}} if self._schema is schemas.ScoreRequest else {}
         form = self._object(options | outputs | inputs, [*inputs, *outputs])
@@ -298,12 +302,17 @@ class _BodySchema:
         output = self._recipe.output
         if key == "oracle":
             return self._oracle()
-        if (key in ("prefix", "said") and output.one_step) or (key == "target" and output.numeric):
+        if (key in ("prefix", "avoid_prefixes", "said") and output.one_step) or (key == "target" and output.numeric):
             return NULL
+        if key == "avoid_prefixes":
+            prefix = _any(self._symbol, _list(self._symbol, minItems=1))
+            return _any(_list(prefix, maxItems=schemas.MAX_PREFIXES), NULL)
         if key in ("beam", "n_best") and self._schema is schemas.StreamRequest:
             return _any({"type": "integer", "enum": [1]}, NULL)
+        if key == "target" and output.one_step and self._schema is schemas.NearestRequest:
+            return NULL
         if key in ("prefix", "target", "said"):
-            symbols = _list(self._characters)
+            symbols = _list(self._symbol)
             return _any(*(() if key == "said" else (self._characters,)), symbols, NULL)
         if key in SEARCH and output.one_step:
             if key != "n_best":
@@ -528,6 +537,7 @@ _MODEL: Schema = {
     "search": {"beam": 5, "length_penalty": 1.0},
     "ensemble": 1,
     "run": True,
+    "index": False,
 }
 EXAMPLES: dict[str, Schema] = {
     "Predictions": {"model": "translation", "predictions": [_PREDICTED], "notices": []},
@@ -556,6 +566,11 @@ EXAMPLES: dict[str, Schema] = {
             "likeliest": [{"text": "ein", "probability": 0.93}, {"text": "der", "probability": 0.04}],
             "equations": {"weights": "a_tj = exp(e_tj) / sum_k exp(e_tk)"},
         },
+        "notices": [],
+    },
+    "NearestRows": {
+        "model": "translation",
+        "rows": [{"input": "a dog runs", "output": "ein Hund rennt", "cosine": 0.97}],
         "notices": [],
     },
     "Scores": {
@@ -622,6 +637,7 @@ def _response_schemas() -> Schema:
             "tokens": _list(_reference("Token")),
             "alternatives": _list(_reference("Alternative")),
             "looks": _reference("Looks"),
+            "tree": _reference("BeamTree"),
             "shown": {"type": "object"},
         },
         ["input"],
@@ -657,6 +673,7 @@ def _response_schemas() -> Schema:
             "search": {"type": "object"},
             "ensemble": {"type": "integer", "minimum": 1},
             "run": {"type": "boolean"},
+            "index": {"type": "boolean"},
         }
     )
     details = {**model["properties"], "answers": _list({"type": "object"}), "examples": _list(_reference("Example"))}
@@ -674,6 +691,18 @@ def _response_schemas() -> Schema:
         "Error": _object({"error": TEXT}, closed=True),
         "Likely": _object({"text": TEXT, "probability": NUMBER}),
         "Token": _object({"text": TEXT, "probability": NUMBER, "runners_up": likely}),
+        "BeamTree": _object({"nodes": _list(_reference("TreeNode")), "left_out": count}),
+        "TreeNode": _object(
+            {
+                "text": TEXT,
+                "parent": {"type": "integer", "minimum": -1},
+                "probability": NUMBER,
+                "log_probability": NUMBER,
+                "state": {"type": "string", "enum": ["kept", "pruned", "finished", "stopped"]},
+                "output": count,
+            },
+            ["text", "parent", "probability", "log_probability", "state"],
+        ),
         "Alternative": _object({"text": TEXT, "score": NUMBER, "log_probability": NUMBER}),
         "Layout": _object({"kind": TEXT, "shape": _list(count), "direction": TEXT}, []),
         "Map": _object(one_map, ["inputs", "weights", "layout"]),
@@ -687,6 +716,11 @@ def _response_schemas() -> Schema:
         "ExplainedLook": look,
         "ExplainedStep": explanation,
         "Explanation": _object({"model": TEXT, "explanation": _reference("ExplainedStep"), "notices": notices}),
+        "NearestRow": _object(
+            {"input": {}, "output": TEXT, "cosine": NUMBER, "step": count, "symbol": TEXT, "symbols": _list(TEXT)},
+            ["output", "cosine"],
+        ),
+        "NearestRows": _object({"model": TEXT, "rows": _list(_reference("NearestRow")), "notices": notices}),
         "ScoredToken": _object({"text": TEXT, "log_probability": NUMBER}),
         "Score": score,
         "ScoredRow": each,

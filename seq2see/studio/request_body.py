@@ -114,7 +114,7 @@ def parse_body(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise RequestError(400, f"the body is not UTF-8 text (byte {error.start})") from None
     except ValueError as error:
-        raise RequestError(400, f"the body is no JSON: {error}") from None
+        raise RequestError(400, f"the body is not JSON: {error}") from None
 
 
 def _check_values(commas: int) -> None:

@@ -17,10 +17,14 @@ from seq2see.studio.http import InvalidRequest
 
 MAX_STEPS = 2000
 """Tokens of an output."""
+MAX_NEAREST = 100
+"""Training rows of one answer."""
+MAX_PREFIXES = 256
+"""Prefixes that a search avoids."""
 LISTED = 10
 """Problems that one message lists; it gives the number of the others."""
 LARGEST = (1 << 63) - 1
-INTEGERS = ("beam", "n_best", "top_k", "seed", "min_length", "max_length", "runners_up", "step", "after")
+INTEGERS = ("beam", "n_best", "top_k", "seed", "min_length", "max_length", "runners_up", "step", "after", "k")
 
 INPUT = (
     "one input: a text, or {name: value} where the model reads several; a value is a text, a list of texts or numbers "
@@ -41,8 +45,25 @@ def _check_symbols(value: object) -> str | list[str]:
     if not isinstance(value, list):
         raise _nested((), f"should be a string or a list of strings, got {shortened(value)}")
     for number, symbol in enumerate(value):
-        if not isinstance(symbol, str):
-            raise _nested([number], f"should be a string, got {shortened(symbol)}")
+        _check_symbol([number], symbol)
+    return value
+
+
+def _check_symbol(path: list[object], symbol: object) -> None:
+    if not symbol or not isinstance(symbol, str):
+        raise _nested(path, f"should be a string that is not empty, got {shortened(symbol)}")
+
+
+def _check_prefixes(value: object) -> list[str | list[str]]:
+    if not isinstance(value, list):
+        raise _nested((), f"should be a list of prefixes, got {shortened(value)}")
+    if len(value) > MAX_PREFIXES:
+        raise _nested((), f"{len(value):,} prefixes; allowed: at most {MAX_PREFIXES}")
+    for number, prefix in enumerate(value):
+        if not prefix or not isinstance(prefix, str | list):
+            raise _nested([number], f"should be a string or a list of strings, not empty, got {shortened(prefix)}")
+        for place, symbol in enumerate(prefix):
+            _check_symbol([number, place], symbol)
     return value
 
 
@@ -73,11 +94,25 @@ def _check_weights(path: list[str], numbers: object) -> None:
             raise _nested([*path, place], f"weights must be numbers from 0 to 1, got {shortened(number)}")
 
 
+SYMBOL = {"type": "string", "minLength": 1}
 Symbols = str | list[str]
 SymbolsField = Annotated[
     Symbols,
     PlainValidator(_check_symbols),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": SYMBOL}]}),
+]
+Prefixes = Annotated[
+    list[Symbols],
+    PlainValidator(_check_prefixes),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "maxItems": MAX_PREFIXES,
+            "items": {
+                "anyOf": [SYMBOL, {"type": "array", "items": SYMBOL, "minItems": 1}],
+            },
+        }
+    ),
 ]
 Attention = Annotated[
     dict[str, Any],
@@ -146,6 +181,9 @@ class SearchRequest(ModelRequest):
     prefix: SymbolsField | None = Field(
         None, description="beginning of the output: a text, or symbols as in `tokens`; the model continues it"
     )
+    avoid_prefixes: Prefixes | None = Field(
+        None, description="beginnings that no output has, each as for `prefix`: the search takes other branches"
+    )
     oracle: Attention | None = Field(
         None, description="attention by step (from 0): one weight for each place, or {input: weights}; each sums to 1"
     )
@@ -163,6 +201,7 @@ class PredictRequest(SearchRequest):
         description="answer one page of `inputs`, from this number on (from 0); `next` in the answer is the next page",
     )
     target: SymbolsField | None = Field(None, description="force this output instead of searching for one")
+    tree: bool = Field(False, description="return the beam tree: every continuation considered; needs a beam above 1")
     looks: bool = Field(True, description="return where the model looked")
     shown: bool = Field(True, description="return inputs as the model reads them: spans of words, pictures, sentences")
 
@@ -177,7 +216,7 @@ class StreamRequest(SearchRequest):
 class OracleRequest(SearchRequest):
     """Edit the attention, and compare the output before and after."""
 
-    said: Annotated[list[str], Field(fail_fast=True)] | None = Field(
+    said: Annotated[list[Annotated[str, Field(min_length=1)]], Field(fail_fast=True)] | None = Field(
         None, description="symbols of the output that was edited (default: the model's own output)"
     )
     shown: bool = Field(True, description="as for predict")
@@ -190,6 +229,17 @@ class ExplainRequest(ModelRequest):
     beam: Width | None = Field(None, description="hypotheses the search keeps; 1: greedy")
     target: SymbolsField | None = Field(None, description="force this output instead of the model's own")
     oracle: Attention | None = Field(None, description="attention by step, as for predict")
+
+
+class NearestRequest(ModelRequest):
+    """Find the training rows nearest to an input, or to one step of its output."""
+
+    step: int | None = Field(
+        None, ge=0, lt=MAX_STEPS, description="compare the decoder's state at this step, counted from 0, not the input"
+    )
+    k: int = Field(5, ge=1, le=MAX_NEAREST, description="rows returned, the nearest first")
+    beam: Width | None = Field(None, description="hypotheses of the search for the output; 1: greedy; needs step")
+    target: SymbolsField | None = Field(None, description="this output instead of the model's own; needs step")
 
 
 class ScoreRow(BaseModel):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -20,8 +21,9 @@ from seq2see.modalities.base import Example
 from seq2see.pipeline.explain import explain
 from seq2see.pipeline.fields import Fields
 from seq2see.pipeline.inputs import Notices, Oracle, read_oracle, unknown_symbols, unreached_steps
+from seq2see.pipeline.nearest_rows import NearestRow, index_of, nearest_rows
 from seq2see.pipeline.predictor import answer_options, predict
-from seq2see.pipeline.scoring import Score, follow, prefix_ids, score_rows
+from seq2see.pipeline.scoring import Score, avoided_ids, follow, prefix_ids, score_rows
 from seq2see.search import SearchOptions
 from seq2see.studio import schemas
 from seq2see.studio.dynamic_batching import QueuedInput, hypotheses
@@ -168,6 +170,58 @@ class InferenceService:
         )
         return {"model": self.served.name, "explanation": explanation, "notices": notices}
 
+    async def nearest(self, request: schemas.NearestRequest) -> Record:
+        model, bundle = self.served.model, self.served.model.bundle
+        if len(model.bundles) > 1:
+            raise UserError("nearest takes one model, and this is an ensemble")
+        one_step = model.recipe.output.one_step
+        if request.step is None or one_step:
+            for name in ("target", "beam"):
+                if getattr(request, name) is not None:
+                    reason = f"{model.recipe.output.noun} is given in one step" if one_step else "needs step"
+                    raise UserError(f"{name}: {reason}")
+        if request.target is not None and request.beam is not None:
+            raise UserError("beam: cannot be used with target: there is no search")
+
+        def prepare(rows: Sequence[Row]) -> SearchOptions:
+            options = answer_options(model.recipe, beam=request.beam)
+            self._check_search(rows, options, request.target)
+            index_of(bundle)  # read here, where the model's own thread does not wait for it
+            return options
+
+        (row,), options = await self._read([request.input], prepare)
+
+        def work() -> list[NearestRow]:
+            target = request.target
+            if request.step is not None and target is None and not one_step:
+                prediction = predict(model.bundles, [row], options, replace_unknown=False)[0]
+                target = [token.text for token in prediction.tokens]
+            return nearest_rows(bundle, row, step=request.step, target=target, k=request.k)
+
+        (near,) = await self._wait_for([self._submit_work(work)])
+        notices = await self._offload(
+            partial(self._notices, [row], request.target, key="target"), large=is_large([row])
+        )
+        return {
+            "model": self.served.name,
+            "rows": [self._without_folders(each.to_dict()) for each in near],
+            "notices": notices,
+        }
+
+    def _without_folders(self, record: Record) -> Record:
+        """A training row with the names of its files alone."""
+        settings = self.served.model.recipe.inputs
+
+        def named(name: str, value: str) -> str:
+            return PurePath(value).name if settings[name].file else value
+
+        if self.served.model.recipe.output.file:
+            record = record | {"output": PurePath(record["output"]).name}
+        value = record.get("input")
+        if isinstance(value, dict):
+            return record | {"input": {name: named(name, part) for name, part in value.items()}}
+        return record | ({} if value is None else {"input": named(next(iter(settings)), value)})
+
     async def score(self, request: schemas.ScoreRequest) -> Record:
         self._check_symbolic("score")
         model = self.served.model
@@ -272,16 +326,31 @@ class InferenceService:
 
     def _queue_inputs(self, request: schemas.SearchRequest, rows: Sequence[Row]) -> list[QueuedInput]:
         recipe, bundle = self.served.model.recipe, self.served.model.bundle
-        options = answer_options(recipe, **{name: getattr(request, name) for name in SEARCH})
+        tree = getattr(request, "tree", False) or None
+        options = answer_options(recipe, **{name: getattr(request, name) for name in SEARCH}, tree=tree)
         if request.seed is not None and not options.sample:
             raise UserError("seed: needs sample: a search is deterministic")
         oracle = {} if request.oracle is None else read_oracle(request.oracle, recipe.looked_at)
         check_output_length("prefix", request.prefix, self.limits)
+        avoided = request.avoid_prefixes or []
+        check_avoided(avoided, self.limits, rows=len(rows))
         symbols = self._check_search(rows, options)
         prefixes = [() if request.prefix is None else tuple(prefix_ids(bundle, row, request.prefix)) for row in rows]
         return [
-            QueuedInput(row, options, number, prefix, oracle, request.replace_unknown, request.maps, size)
-            for number, (row, prefix, size) in enumerate(zip(rows, prefixes, symbols, strict=True))
+            QueuedInput(
+                row,
+                options,
+                number,
+                prefix=prefix,
+                avoid_prefixes=own,
+                oracle=oracle,
+                replace_unknown=request.replace_unknown,
+                maps=request.maps,
+                symbols=size,
+            )
+            for number, (row, prefix, own, size) in enumerate(
+                zip(rows, prefixes, avoided_ids(bundle, rows, avoided), symbols, strict=True)
+            )
         ]
 
     def _edit(self, request: schemas.OracleRequest, row: Row, output: list[str]) -> QueuedInput:
@@ -418,7 +487,8 @@ class InferenceService:
 
 def _check_target_alone(request: schemas.PredictRequest) -> None:
     """Refuse search options beside a target, which is the whole output."""
-    others = [name for name in (*SEARCH, "prefix") if getattr(request, name) is not None]
+    others = [name for name in (*SEARCH, "prefix", "avoid_prefixes") if getattr(request, name) is not None]
+    others += ["tree"] if request.tree else []
     if others:
         raise UserError(f"{', '.join(others)}: cannot be used with target: there is no search")
 
@@ -458,6 +528,22 @@ def check_output_length(key: str, output: Symbols | None, limits: Limits) -> Non
     if length > limits.text_characters:
         most = counted(limits.text_characters, "character")
         raise InvalidRequest(f"{key}: {length:,} characters; allowed: at most {most}")
+
+
+def check_avoided(prefixes: Sequence[Symbols], limits: Limits, *, rows: int) -> None:
+    """The same for prefixes to avoid. All of them together are limited too, and so is reading them for every row."""
+    for number, prefix in enumerate(prefixes):
+        check_output_length(f"avoid_prefixes.{number}", prefix, limits)
+    total = sum(len(symbol) for prefix in prefixes for symbol in prefix)
+    if total > limits.text_characters:
+        most = counted(limits.text_characters, "character")
+        raise UserError(f"avoid_prefixes: {total:,} in all; allowed: at most {most}")
+    symbols = sum(map(len, prefixes))
+    if symbols * rows > limits.request_work:
+        raise UserError(
+            f"avoid_prefixes: {counted(symbols, 'symbol')} for each of {counted(rows, 'input')}; allowed: at most "
+            f"{limits.request_work:,} in all (serve --max-work)"
+        )
 
 
 def check_work(symbols: Sequence[int], limits: Limits, *, width: int, steps: int, models: int = 1) -> None:

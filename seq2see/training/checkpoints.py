@@ -50,7 +50,8 @@ class TrainingState:
     index: the next batch of the epoch; seconds: of training, over all parts of a resumed run;
     update_seconds: of these the updates alone, without reports and checkpoints;
     best: the leading metric of the best report so far, signed so that higher is better; lowest: the lowest perplexity
-    on dev; stale: reports since either got better;
+    on dev; stale: reports since either got better, in this part of the run; rewarding: the last part has begun, in
+    which outputs are rewarded;
     seen: targets (symbols, or rows with a label) trained on; rate: the factor that `plateau` has left of the learning
     rate; learning_rate: of the latest update; kept: the best reports whose weights are kept for averaging, as
     [value, update];
@@ -72,6 +73,7 @@ class TrainingState:
     best_update: int = 0
     lowest: float | None = None
     stale: int = 0
+    rewarding: bool = False
     reported: int = 0
     reported_seconds: float = 0.0
     kept: list[list[float]] = field(default_factory=list)

@@ -52,7 +52,7 @@ def code_sizes(
     base = load_recipe(recipe, overrides=[*overrides, f"{SIZE}={sizes[0]}"])
     check_autoencoder(base)
     if METRIC not in base.evaluation.metrics and base.evaluation.metrics:
-        raise UserError(f"evaluation.metrics: {METRIC} is what codes are compared by, and it is not among them")
+        raise UserError(f"evaluation.metrics: {METRIC} is the metric that codes are compared by, and it is missing")
     ranking = compare(
         recipe,
         data,

@@ -246,7 +246,7 @@ def _check_free_keys(vary: Sequence[str], overrides: Sequence[str], *, limits: S
     for override in overrides:
         key = override.partition("=")[0].strip()
         if names_key(key, vary):
-            raise UserError(f"--set {override}: {key} varies, so that it has no one value; leave one of them out")
+            raise UserError(f"--set {override}: {key} varies, so it has no single value; omit one of the two")
     if names_key(SEED, vary):
         raise UserError(f"--vary {SEED}: a seed is not a variant; --seeds 3 trains every variant from three seeds")
     for key in LIMITS:
@@ -485,7 +485,9 @@ class Results:
             groups = {name: GroupOutcome(**group) for name, group in record.pop("groups", {}).items()}
             return run, Outcome(**record, groups=groups)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UserError(f"{self.path}: damaged, a line is no result of a run: {line[:60]!r} ({error})") from None
+            raise UserError(
+                f"{self.path}: damaged, a line is not the result of a run: {line[:60]!r} ({error})"
+            ) from None
 
 
 def fingerprint(recipe: Recipe, sources: Sources, *, test: Path | None = None) -> str:
@@ -499,8 +501,8 @@ def fingerprint(recipe: Recipe, sources: Sources, *, test: Path | None = None) -
     for path in (sources.data, sources.dev, test):
         if path is not None and Path(path).is_file():
             digest.update(_digest(Path(path)))
-    for file in sorted(_plugin_files(recipe)):
-        digest.update(_digest(file))
+    for code in sorted({source_digest(base) for base in _plugin_classes(recipe)}):
+        digest.update(code)
     return digest.hexdigest()[:16]
 
 
@@ -509,16 +511,30 @@ def _digest(path: Path) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def _plugin_files(recipe: Recipe) -> set[Path]:
-    """The source files of parts that come from plug-ins, and of their base classes."""
+def _plugin_classes(recipe: Recipe) -> list[type]:
+    """The parts that come from plug-ins, and their base classes."""
     parts: list[type] = [decoders[recipe.decoder.kind]]
     parts += [encoders[recipe.encoder_of(name).kind] for name in recipe.inputs]
     if recipe.looked_at:
         parts.append(scores[recipe.attention.score])
     classes = {base for part in parts for base in part.__mro__}
-    plugins = [base for base in classes if base.__module__.partition(".")[0] not in ("seq2see", "torch", "builtins")]
-    files = [inspect.getsourcefile(base) for base in plugins]
-    return {Path(file) for file in files if file is not None and Path(file).is_file()}
+    return [base for base in classes if base.__module__.partition(".")[0] not in ("seq2see", "torch", "builtins")]
+
+
+def source_digest(base: type) -> bytes:
+    """A hash of the source file of a class, or of its methods where it has none: it was written in a notebook."""
+    try:
+        file = inspect.getsourcefile(base)
+    except (OSError, TypeError):
+        file = None
+    if file is not None and Path(file).is_file():
+        return _digest(Path(file))
+    methods = [value for value in vars(base).values() if inspect.isfunction(value)]
+    try:
+        code = "".join(map(inspect.getsource, methods)).encode()
+    except OSError:  # of a shell that keeps no source
+        code = b"".join(method.__code__.co_code + repr(method.__code__.co_consts).encode() for method in methods)
+    return hashlib.sha256(base.__qualname__.encode() + code).digest()
 
 
 # ---------------------------------------------------------------- plot

@@ -53,7 +53,7 @@ def gradients_through_time(bundle: Bundle, rows: Sequence[Mapping[str, str]]) ->
     last = mask.view(len(rows), -1).sum(1).cumsum(0) - 1
     (slopes,) = torch.autograd.grad(-log_probs[last].sum(), vectors)
     if slopes.ndim != 3 or len(slopes) != len(rows):
-        raise UserError(f"'{name}' is a document, whose sentences are read each for itself: there is no one way back")
+        raise UserError(f"'{name}' is a document, whose sentences are encoded separately: there is no single path back")
     real = batch.inputs[name].mask if name else mask
     norms: Tensor = slopes.norm(dim=-1)
     return [np.asarray(row[keep].double().cpu().numpy()) for row, keep in zip(norms, real, strict=True)]
@@ -85,7 +85,7 @@ def _decoder_embeddings(decoder: nn.Module) -> Iterator[list[Tensor]]:
 
     module = getattr(decoder, "embedding", None)
     if not isinstance(module, nn.Module):
-        raise UserError("the decoder has no embedding that gradients could be taken of")
+        raise UserError("the decoder has no embedding to take gradients of")
     hook = module.register_forward_hook(keep)
     try:
         yield kept

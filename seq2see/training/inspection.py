@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from seq2see.data.columns import OUTPUT, quoted
 from seq2see.data.inspection import ColumnFacts, TableFacts
 from seq2see.pipeline.dataset import Dataset
-from seq2see.recipe import Recipe
+from seq2see.recipe import Recipe, load_recipe, shipped
 from seq2see.recipe.fitting import fitted_notes
 from seq2see.training.checkpoints import Sources
 from seq2see.training.dataset import wanted_columns
@@ -90,6 +92,13 @@ def _phonemes(columns: Columns) -> bool:
     )
 
 
+def _short(columns: Columns) -> bool:
+    """A date, a number or a name in some words, and one word for it, or the other way round."""
+    letters = [_are(columns, "text", ("word", "number")), _are(columns, ("word", "number"), "text")]
+    digits = [_are(columns, "word", "number"), _are(columns, "number", "word")]
+    return any(letters + digits) and all(column.quantile(0.5) < 40 for column in columns)
+
+
 FITTING: list[tuple[str, Callable[[Columns], bool], str]] = [
     ("grapheme-to-phoneme", _phonemes, "a word, and short symbols between spaces"),
     (
@@ -102,6 +111,7 @@ FITTING: list[tuple[str, Callable[[Columns], bool], str]] = [
         lambda c: _are(c, ("word",), ("word",)),
         "a word, and another written letter by letter",
     ),
+    ("transliteration", _short, "a short text, and another written letter by letter"),
     ("document-classification", lambda c: _are(c, ("text", "word"), "label"), "a text, and one of a few labels"),
     ("entailment", lambda c: _are(c, "text", "text", "label"), "two texts, and one of a few labels"),
     (
@@ -113,7 +123,7 @@ FITTING: list[tuple[str, Callable[[Columns], bool], str]] = [
     ("translation-transformer", lambda c: _are(c, "text", "text"), "a sentence, and another"),
     ("question-answering-passage", lambda c: _are(c, "text", "text", TEXTS), "two texts, and a third"),
     ("image-captioning", lambda c: _are(c, "image", "text"), "an image, and a text"),
-    ("text-line-recognition", lambda c: _are(c, "image", TEXTS), "an image, and what stands on it"),
+    ("text-line-recognition", lambda c: _are(c, "image", TEXTS), "an image, and the text in it"),
     ("visual-question-answering", lambda c: _are(c, "image", "text", TEXTS), "an image, a question, and an answer"),
     ("speech-recognition", lambda c: _are(c, "sound", TEXTS), "a recording, and what is said"),
     ("video-captioning", lambda c: _are(c, "video", "text"), "a video, and a text"),
@@ -128,10 +138,70 @@ FITTING: list[tuple[str, Callable[[Columns], bool], str]] = [
 """(recipe, what columns it fits, why), the most special first."""
 
 
+KINDS = {"vector": ("numbers", "list"), "series": ("numbers", "list"), "set": (*TEXTS, "numbers", "list")}
+"""What a column may seem to hold that an input or output of a kind reads; files seem to be what they are."""
+
+
 def fitting_recipes(facts: TableFacts) -> list[dict[str, str]]:
-    """Shipped recipes for the columns of a table, the best first, each with the reason."""
+    """Shipped recipes for the columns of a table, the best first, each with the reason: first those whose own columns
+    the table has, then those for columns of such kinds; where there are none, those for some of the columns."""
     names = [*facts.inputs, *([] if facts.output is None else [facts.output])]
     columns = [facts.column(name) for name in names]
-    found = {name: why for name, fits, why in reversed(FITTING) if columns and fits(columns)}
+    named = _by_name(columns)
+    found = {**named, **{name: why for name, why in _by_kind(columns).items() if name not in named}}
+    if not found:
+        found = _some_columns(columns) or _columns_of_numbers(columns)
+    return [{"recipe": name, "why": why} for name, why in found.items()]
+
+
+def _by_kind(columns: Columns) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, fits, why in FITTING:
+        if columns and fits(columns):
+            found.setdefault(name, why)
+    return found
+
+
+def _by_name(columns: Columns) -> dict[str, str]:
+    """Recipes that want columns of these names, those that use most of them first."""
+    kinds = {column.name: column.kind for column in columns}
+    found: dict[str, list[str]] = {}
+    for name in shipped():
+        recipe = load_recipe(name)
+        parts = {**recipe.inputs, OUTPUT: recipe.output}
+        wanted = [(column, parts[part].kind) for part, column in wanted_columns(recipe)]
+        enough = len({column for column, _ in wanted}) > 1 or len(columns) == 1
+        if enough and all(column in kinds and kinds[column] in _kinds(kind) for column, kind in wanted):
+            found[name] = [column for column, _ in wanted]
     order = {name: place for place, (name, _, _) in reversed(list(enumerate(FITTING)))}
-    return [{"recipe": name, "why": found[name]} for name in sorted(found, key=lambda name: order[name])]
+    best = sorted(found, key=lambda name: (-len(set(found[name])), order.get(name, len(order))))
+    return {name: f"the table has its columns {', '.join(dict.fromkeys(found[name]))}" for name in best}
+
+
+def _kinds(kind: str) -> tuple[str, ...]:
+    return KINDS.get(kind, (kind,) if kind in ("image", "sound", "video") else (*TEXTS, "number"))
+
+
+def _some_columns(columns: Columns) -> dict[str, str]:
+    """Without columns that are empty, have one number for each row (an id, a count), or hold labels beside
+    what the pair is made of (a speaker, a source)."""
+    left_out: tuple[tuple[str, ...], ...] = (("empty",), ("empty", "number"), ("empty", "number", "label"))
+    for kinds in left_out:
+        kept = [column for column in columns if column.kind not in kinds]
+        if len(kept) < len(columns) and (found := _by_kind(kept) if len(kept) > 1 else {}):
+            names = shlex.quote(quoted([column.name for column in kept], between=","))
+            return {name: f"{why} (--columns {names})" for name, why in found.items()}
+    return {}
+
+
+def _columns_of_numbers(columns: Columns) -> dict[str, str]:
+    """A row of numbers in several columns, and a label."""
+    numbers = [column.name for column in columns if column.kind == "number"]
+    labels = [column.name for column in columns if column.kind == "label"]
+    if len(numbers) < 3 or len(labels) != 1:
+        return {}
+    changes = f"--set inputs.series.column={shlex.quote(', '.join(numbers))}"
+    if labels[0] != "label":
+        changes += f" --set output.column={shlex.quote(labels[0])}"
+    why = f"numbers in {len(numbers)} columns, and one of a few labels ({changes})"
+    return {"series-classification": why}

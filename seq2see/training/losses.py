@@ -16,12 +16,23 @@ from seq2see.attention import Look
 from seq2see.data.batches import Batch, Labels, Sequences, TimeSpans
 from seq2see.data.vocabulary import EOS, PAD, UNK
 from seq2see.decoders import Ready, State, Step
+from seq2see.decoders.output_heads import FLOOR, two_pass_divergence
 from seq2see.errors import UserError, nearest
 from seq2see.memory import Memory
 from seq2see.model import EncoderDecoder, shifted
 from seq2see.pipeline.fields import Fields
 from seq2see.recipe.schema import LossSettings, NoiseSettings
 from seq2see.search.models import mean_probability
+from seq2see.training.rewards import (
+    Rewards,
+    Symbols,
+    advantages,
+    draw_outputs,
+    drawable,
+    most_drawn,
+    with_outputs,
+    without_dropout,
+)
 
 Sums = Callable[[Sequence[float]], list[float]]
 """Sums numbers over the processes that share a batch (`training/distributed.py`); of a single one these are the same
@@ -56,8 +67,9 @@ class Objective:
     """Computes the loss of a batch as the recipe's `loss` defines it; `state` is carried from update to update.
 
     sums: over the processes that share a batch; teachers: the models of `loss.distillation`, in evaluation mode;
-    noise: on the inputs that the model reads, not on those of the teachers. decoding: whether the decoder is run; in
-    the first part of a run (`loss.ctc_first`) the loss is that of CTC alone, and the decoder has no gradient.
+    noise: on the inputs that the model reads, not on those of the teachers; rewards: those of `loss.reward`. decoding:
+    whether the decoder is run; in the first part of a run (`loss.ctc_first`) the loss is that of CTC alone, and the
+    decoder has no gradient. rewarding: whether outputs are drawn and rewarded, in the last part (`loss.reward.last`).
     """
 
     def __init__(
@@ -68,19 +80,26 @@ class Objective:
         sums: Sums = list,
         teachers: Sequence[EncoderDecoder] = (),
         noise: NoiseSettings | None = None,
+        rewards: Rewards | None = None,
     ):
-        self.settings, self.sums, self.teachers = settings, sums, list(teachers)
+        self.settings, self.sums, self.teachers, self.rewards = settings, sums, list(teachers), rewards
         self.noise = noise if noise is not None and noise.any else None
         self.state: dict[str, float] = {}
-        self.decoding = True
+        self.decoding, self.rewarding = True, False
         self.smoothing = settings.label_smoothing
         self.weights = class_weights(settings, fields)
         self.aligned = fields.alignment.name if fields.alignment is not None and settings.alignment.weight else None
 
+    def begin(self, share: float, *, rewarding: bool = False) -> None:
+        """Take the loss of the part of the run that an update belongs to. share: of the run that is done; rewarding:
+        the last part has begun already."""
+        self.decoding = share >= self.settings.ctc_first
+        self.rewarding = self.rewards is not None and (rewarding or share >= 1 - self.settings.reward.last)
+
     @property
     def passes(self) -> int:
-        """How often each row is in a batch: twice for consistency, all rows once, then all rows again."""
-        return 2 if self.settings.consistency else 1
+        """How often each row is in a batch, all rows once, then all rows again: twice for consistency."""
+        return 2 if self.settings.consistency and not self.rewarding else 1
 
     def __call__(self, model: EncoderDecoder, batch: Batch, *, own_share: float = 0.0, idle: bool = False) -> Loss:
         """own_share: how often the model reads its own last symbol instead of the true one (scheduled sampling).
@@ -88,6 +107,8 @@ class Objective:
         read = batch if self.noise is None else noised_batch(batch, self.noise)
         if not self.decoding:
             return self.ctc_alone(model, read, idle=idle)
+        if self.rewarding:
+            return self.expected_reward(model, read, idle=idle)
         if own_share > 0:
             step, ready = scheduled_sampling(model, read, own_share)
         else:
@@ -99,19 +120,31 @@ class Objective:
         classes = None if self.weights is None else self.weights.to(targets.device)
         own = 1 - self.settings.distillation.weight if self.teachers else 1.0
         total = torch.zeros((), device=targets.device)
-        if own:
-            total = model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
-            total = own * total if self.teachers else total
+        parts: dict[str, float] = {}
+        if self.settings.consistency and not self.teachers:
+            total, term = model.head.consistent_loss(
+                step,
+                ready,
+                targets,
+                mask=mask,
+                consistency=self.settings.consistency,
+                smoothing=self.smoothing,
+                weights=classes,
+            )
+            parts["consistency"] = float(term)
+        elif own:
+            total = own * model.head.loss(step, ready, targets, mask=mask, smoothing=self.smoothing, weights=classes)
         real = int(mask.sum())
         terms = self._terms(model, step, ready, targets, mask, idle=idle)
         if self.teachers:
-            each = self._distillation(model.log_probs(step, ready), batch, mask)
+            log_probs = model.log_probs(step, ready)
+            each = self._distillation(log_probs, batch, mask)
             terms["distillation"] = each.sum() if classes is None else (each * classes[targets[mask]]).sum()
+            if self.settings.consistency:
+                terms["consistency"] = self.settings.consistency * two_pass_divergence(log_probs, mask)
         if self.aligned is not None and batch.alignment is not None:
             weights, places = step.looks[self.aligned].dense(), ready.looks[self.aligned].mask
             terms["alignment"] = self.settings.alignment.weight * alignment(weights, batch.alignment, places)
-        if self.settings.consistency:
-            terms["consistency"] = self.settings.consistency * consistency(model.log_probs(step, ready), mask)
         if model.ctc is not None:
             terms["ctc"] = self._ctc(model, ready.memory, targets, mask, idle=idle)
             if self.settings.ctc_alignment:
@@ -119,7 +152,8 @@ class Objective:
         for term in terms.values():
             total = total + term
         count = float(real if classes is None else classes[targets].sum())
-        loss = Loss(total, count, real, {name: float(term.detach()) for name, term in terms.items()})
+        parts |= {name: float(term.detach()) for name, term in terms.items()}
+        loss = Loss(total, count, real, parts)
         return loss.nothing() if idle else loss
 
     def ctc_alone(self, model: EncoderDecoder, batch: Batch, *, idle: bool = False) -> Loss:
@@ -128,6 +162,53 @@ class Objective:
         total = self._ctc(model, model.encode(batch.inputs, len(batch.rows)), targets, mask, idle=idle)
         real = int(mask.sum())
         loss = Loss(total, float(real), real, {"ctc": float(total.detach())})
+        return loss.nothing() if idle else loss
+
+    def expected_reward(self, model: EncoderDecoder, batch: Batch, *, idle: bool = False) -> Loss:
+        """The loss of outputs that are drawn from the model for the rows of a batch, and rewarded."""
+        assert self.rewards is not None
+        samples = self.rewards.samples
+        with without_dropout(model):
+            outputs = draw_outputs(model, batch, samples=samples, longest=most_drawn(model, batch))
+            return self.rewarded(model, batch, outputs, self.rewards(batch.rows * samples, outputs), idle=idle)
+
+    def rewarded(
+        self,
+        model: EncoderDecoder,
+        batch: Batch,
+        outputs: Sequence[Symbols],
+        rewards: Float[Tensor, " outputs"],
+        *,
+        idle: bool = False,
+    ) -> Loss:
+        """-sum_k (r_k - mean of the other rewards of the row) log P(y_k) / d over the drawn outputs y_k. A step down
+        its gradient estimates, but for its length, a step up that of the expected reward.
+
+        d: the root of the mean square of the differences, so that a step is about as long as one of the loss before,
+        whatever the metric's unit. For the same reason the loss counts as that of the table's outputs, as often as each
+        row is drawn for: a mean over the symbols drawn would count those of short outputs more. The terms of the
+        attention weights are added, and that of CTC, which reads the table's outputs as before: search may use it.
+        """
+        samples = self.settings.reward.samples
+        drawn = with_outputs(batch, outputs)
+        step, ready = model.forward_batch(drawn, times=samples)
+        log_probs = drawable(model.log_probs(step, ready))
+        gain = advantages(rewards, samples)
+        each = [float(rewards.sum()), float(gain.square().sum()), float(len(rewards))]
+        reward, squares, number = self.sums([0.0] * 3 if idle else each)
+        _moving_mean(self.state, REWARD, reward / max(number, 1), REWARD_DECAY)
+        targets, mask = targets_of(drawn)
+        gain = gain.to(targets.device) / max((squares / max(number, 1)) ** 0.5, LEAST_DIFFERENCE)
+        scores = log_probs.gather(-1, targets[..., None]).squeeze(-1)
+        total = -(gain[:, None] * scores.where(mask, 0)).sum()
+        terms = {"reward": total, **self._terms(model, step, ready, targets, mask, idle=idle)}
+        true, real = targets_of(batch)
+        if model.ctc is not None:
+            memory = ready.memory.select(torch.arange(len(true), device=true.device))  # each row once
+            terms["ctc"] = samples * self._ctc(model, memory, true, real, idle=idle)
+        parts = {name: float(term.detach()) for name, term in terms.items()}
+        count = samples * float(real.sum())
+        loss = Loss(torch.stack(list(terms.values())).sum(), count, int(mask.sum()), parts)
         return loss.nothing() if idle else loss
 
     def _ctc(
@@ -256,27 +337,6 @@ def class_weights(settings: LossSettings, fields: Fields) -> Float[Tensor, " cla
     return counts.sum() / (len(labels) * counts)
 
 
-# ---------------------------------------------------------------- consistency (R-Drop, Liang et al. 2021)
-
-FLOOR = -1e4
-"""Of log-probabilities: what is impossible in both passes must not become NaN."""
-
-
-def consistency(
-    log_probs: Float[Tensor, "rows *steps symbols"], mask: Bool[Tensor, " rows *steps"]
-) -> Float[Tensor, ""]:
-    """sum (KL(p || q) + KL(q || p)) / 2 over real steps, where p and q are the distributions of two passes with
-    different dropout: the first half of the rows is one pass, the second half the other.
-
-    >>> equal = torch.log_softmax(torch.tensor([[1.0, 2.0], [1.0, 2.0]]), -1)
-    >>> consistency(equal, torch.ones(2, dtype=torch.bool))
-    tensor(0.)
-    """
-    p, q = log_probs.clamp(min=FLOOR).chunk(2)
-    divergence = ((p.exp() - q.exp()) * (p - q)).sum(-1)
-    return divergence[mask[: len(p)]].sum() / 2
-
-
 # ---------------------------------------------------------------- distillation (Hinton et al. 2015; Kim and Rush 2016)
 
 
@@ -301,6 +361,12 @@ def divergence(
     if temperature != 1:
         p, q = torch.log_softmax(p / temperature, -1), torch.log_softmax(q / temperature, -1)
     return (p.exp() * (p - q)).sum(-1)
+
+
+REWARD, REWARD_DECAY = "reward", 0.95
+"""The moving mean of the rewards of drawn outputs, which is reported."""
+LEAST_DIFFERENCE = 1e-3
+"""Between the rewards of a batch: smaller ones are not scaled up any further."""
 
 
 # ---------------------------------------------------------------- CTC

@@ -4,7 +4,7 @@ update."""
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from seq2see.cells import CellSettings
-from seq2see.data.batches import release
+from seq2see.data.batches import Batch, release
 from seq2see.data.columns import OUTPUT
+from seq2see.data.vocabulary import EOS
 from seq2see.decoders.base import WrittenSettings
 from seq2see.errors import UserError, counted
 from seq2see.model import EncoderDecoder
@@ -29,8 +30,9 @@ from seq2see.recipe import Recipe
 from seq2see.recipe.schema import flatten
 from seq2see.training.checkpoints import random_state, restore_random_state
 from seq2see.training.feeds import Feed, RowFeed
-from seq2see.training.losses import Objective
+from seq2see.training.losses import Loss, Objective
 from seq2see.training.optimizer import autocast
+from seq2see.training.rewards import most_drawn, without_dropout
 
 # ---------------------------------------------------------------- the weights
 
@@ -189,20 +191,42 @@ def batch_bytes(bundle: Bundle, feed: RowFeed, row: int, times: int, *, teachers
 
 
 def update_bytes(bundle: Bundle, feed: RowFeed, rows: list[int], *, teachers: Sequence[EncoderDecoder] = ()) -> int:
-    """The most bytes of tensors that an update of these rows holds at once, beside the weights. It changes nothing:
-    neither weights, nor random numbers."""
+    """The most bytes of tensors that an update of these rows holds at once, beside the weights, in the part of the run
+    that takes most. It changes nothing: neither weights, nor random numbers."""
     objective = Objective(bundle.recipe.loss, bundle.fields, teachers=teachers)
-    network, random = bundle.network, random_state(bundle.device)
+    network, random, reward = bundle.network, random_state(bundle.device), bundle.recipe.loss.reward
     network.train()
+
+    def batch_of(passes: int) -> Batch:
+        return feed.data.batch(np.tile(np.array(rows), passes)).to(bundle.device)
+
+    peaks = []
     try:
         with torch.random.fork_rng(devices=[]), autocast(bundle.recipe.training.precision, bundle.device):
-            batch = feed.data.batch(np.tile(np.array(rows), objective.passes)).to(bundle.device)
-            with Allocations() as allocated:
-                total = objective(network, batch).total
-                torch.autograd.grad(total, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
+            if not reward.always:
+                batch = batch_of(objective.passes)
+                peaks.append(_peak(network, lambda: objective(network, batch)))
+            if reward.metric != "none":
+                batch = batch_of(1)
+                peaks.append(_peak(network, lambda: _longest_draws(objective, network, batch)))
     finally:
         restore_random_state(bundle.device, random)
+    return max(peaks)
+
+
+def _peak(network: EncoderDecoder, compute: Callable[[], Loss]) -> int:
+    """The most bytes that a loss and its gradient hold at once."""
+    with Allocations() as allocated:
+        parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        torch.autograd.grad(compute().total, parameters, allow_unused=True)
     return int(allocated.most)
+
+
+def _longest_draws(objective: Objective, network: EncoderDecoder, batch: Batch) -> Loss:
+    """The loss of rewarded outputs, none of which ends before it is cut off. That they are drawn takes less."""
+    outputs = [(EOS,) * most_drawn(network, batch)] * (objective.settings.reward.samples * len(batch.rows))
+    with without_dropout(network):
+        return objective.rewarded(network, batch, outputs, torch.zeros(len(outputs)))
 
 
 class Allocations(TorchDispatchMode):

@@ -50,6 +50,7 @@ class NotebookProgress:
         self._metric = ""
         self._messages: list[str] = []
         self._drawn = 0.0
+        self._ended = False
 
     def on_update(self, status: UpdateStatus) -> None:
         self._status = status
@@ -66,6 +67,8 @@ class NotebookProgress:
         self._draw()
 
     def close(self) -> None:
+        """The run has ended: no bar, and no time that is left."""
+        self._ended = True
         self._draw()
 
     def _draw(self) -> None:
@@ -76,7 +79,7 @@ class NotebookProgress:
         """What is shown now."""
         parts = [f"<div>{escape(message)}</div>" for message in self._messages]
         if self._status is not None:
-            parts.append(_bar(self._status))
+            parts.append(_status_line(self._status, ended=self._ended))
         curves = [report for report in self._reports if not report.averaged]
         if curves:
             updates = [report.update for report in curves]
@@ -92,11 +95,14 @@ class NotebookProgress:
         return "\n".join(parts)
 
 
-def _bar(status: UpdateStatus) -> str:
+def _status_line(status: UpdateStatus, *, ended: bool) -> str:
     text = (
         f"{counted(status.updates, 'update')}, epoch {status.epoch:.2f}, loss {status.loss:.3f}, "
-        f"{status.speed:,.0f} {status.unit}/s{remaining(status.share, status.seconds)}"
+        f"{status.speed:,.0f} {status.unit}/s"
     )
+    if ended:
+        return f"<div>{escape(text)}</div>"
+    text += remaining(status.share, status.seconds)
     bar = f'<progress max="1" value="{min(status.share, 1.0):.4f}"></progress> ' if status.share else ""
     return f"<div>{bar}{escape(text)}</div>"
 

@@ -48,7 +48,9 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     for key, value in tensors.items():
         number, _, name = key.partition(".")
         if not (number.isascii() and number.isdigit()) or int(number[:9]) >= len(parameters) or name not in expected:
-            raise UserError(f"{path}: damaged: '{shortened(key, quotes=False)}' is no tensor of this run's optimiser")
+            raise UserError(
+                f"{path}: damaged: '{shortened(key, quotes=False)}' is not a tensor of this run's optimiser"
+            )
         shape = torch.Size() if name == "step" else parameters[int(number)].shape
         if value.shape != shape or not value.is_floating_point():
             found, wanted = f"{value.dtype} {list(value.shape)}", f"floating point {list(shape)}"
@@ -79,7 +81,7 @@ def check_schedule(settings: TrainingSettings) -> None:
             "or use constant or plateau"
         )
     if not has_end(settings) and not settings.patience:
-        raise UserError("training: without epochs, updates, minutes or patience a run has no end; set one of them")
+        raise UserError("training: without epochs, updates, minutes or patience a run never ends; set one of them")
 
 
 def share_done(settings: TrainingSettings, *, epochs: float, updates: int, seconds: float) -> float:

@@ -318,21 +318,33 @@ MOST_EXAMPLES = 12
 
 
 def write_examples(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]]) -> None:
-    """Write some dev rows with different inputs into examples.jsonl, for the studio; of files only their paths. There
-    are none where `training.samples` is 0, and none of a language model."""
+    """Write some dev rows with different inputs into examples.jsonl, for the studio; of files only their paths, which
+    are relative to the folder if they lie in it. There are none where `training.samples` is 0, and none of a language
+    model."""
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     if recipe.inputs and recipe.training.samples:
         for row in dev:
             inputs = {name: row[name] for name in recipe.inputs}
             if all(value.strip() and not value.endswith(BACKWARDS) for value in inputs.values()):
-                rows.setdefault(tuple(inputs.values()), _absolute(recipe, {**inputs, OUTPUT: row[OUTPUT]}))
+                rows.setdefault(tuple(inputs.values()), _movable(recipe, {**inputs, OUTPUT: row[OUTPUT]}, folder))
             if len(rows) == MOST_EXAMPLES:
                 break
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()]
     write_bytes(folder / EXAMPLES, "".join(lines).encode("utf-8", "backslashreplace"))
 
 
-def _absolute(recipe: Recipe, row: dict[str, str]) -> dict[str, str]:
-    """The row with absolute paths."""
+def _movable(recipe: Recipe, row: dict[str, str], folder: Path) -> dict[str, str]:
+    """The row with paths that stay right if the folder is moved: inside it relative, elsewhere absolute."""
+    return {name: _movable_path(value, folder) if name in file_names(recipe) else value for name, value in row.items()}
+
+
+def _movable_path(value: str, folder: Path) -> str:
+    path = Path(value).absolute()
+    inside = path.is_relative_to(folder.absolute())
+    return path.relative_to(folder.absolute()).as_posix() if inside else str(path)
+
+
+def file_names(recipe: Recipe) -> list[str]:
+    """The inputs of a recipe that are files, and the output if it is one."""
     files = [name for name, settings in recipe.inputs.items() if settings.file]
-    return {name: str(Path(value).absolute()) if name in files else value for name, value in row.items()}
+    return [*files, OUTPUT] if recipe.output.file else files

@@ -72,6 +72,7 @@ from seq2see.training.reports import (
     samples_of,
     write_examples,
 )
+from seq2see.training.rewards import Rewards
 from seq2see.training.trackers import TensorBoard
 from seq2see.training.trainer import Replay, Trainer
 
@@ -136,6 +137,8 @@ def train(
     check_not_teacher(recipe, folder)
     settings = recipe.training
     with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))  # whatever the caller has set, such as in a notebook
+        stack.enter_context(torch.enable_grad())
         stack.enter_context(_repeating(settings))
         world = stack.enter_context(join(settings.device, minutes=settings.wait_minutes))
         listeners = listeners if world.leads else []
@@ -366,7 +369,20 @@ class _Run:
             report_epochs=report_epochs,
             world=world,
             teachers=self.teachers,
+            rewards=self._rewards(),
         )
+
+    def _rewards(self) -> Rewards | None:
+        """What drawn outputs are compared with, where the recipe rewards them."""
+        settings, train = self.recipe.loss.reward, self.corpus.train
+        if settings.metric == "none":
+            return None
+        if not isinstance(train, Dataset):
+            raise UserError(
+                f"loss.reward.metric: {settings.metric}: a table that is streamed (data.shuffle_rows) does not show "
+                "all outputs of an input together; allowed: none"
+            )
+        return Rewards(settings, train)
 
     def _check_same_rows(self, feed: Feed) -> None:
         """Refuse processes that read other rows, on machines whose files differ."""

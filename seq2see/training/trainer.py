@@ -63,6 +63,7 @@ from seq2see.training.reports import (
     UpdateStatus,
     mean_is_reported,
 )
+from seq2see.training.rewards import Rewards
 
 TRIM_EVERY = 25
 """Updates after which free memory is given back."""
@@ -121,7 +122,7 @@ class Trainer:
     film: records the attention of some examples on the way; report_epochs: from one report to the next, where
     `training.report_every` is 0; world: the processes that train together, of which the leader alone writes files. All
     of them take the same decisions at the same updates: by the leader's clock, and by signals to any of them. teachers:
-    those of `loss.distillation`.
+    those of `loss.distillation`; rewards: those of `loss.reward`.
     """
 
     def __init__(
@@ -138,6 +139,7 @@ class Trainer:
         report_epochs: int = 1,
         world: World | None = None,
         teachers: Sequence[EncoderDecoder] = (),
+        rewards: Rewards | None = None,
     ):
         self.prepare, self.film, self.report_epochs = prepare, film, report_epochs
         self.world = World() if world is None else world
@@ -147,7 +149,12 @@ class Trainer:
         check_schedule(self.settings)
         self.network = bundle.network
         self.objective = Objective(
-            bundle.recipe.loss, bundle.fields, sums=self.world.sums, teachers=teachers, noise=self.settings.noise
+            bundle.recipe.loss,
+            bundle.fields,
+            sums=self.world.sums,
+            teachers=teachers,
+            noise=self.settings.noise,
+            rewards=rewards,
         )
         self.optimizer = build_optimizer(self.settings, self.network)
         self.average = MovingAverage(self.network, self.settings.ema) if self.settings.ema else None
@@ -257,7 +264,7 @@ class Trainer:
         self.state = state = self.world.leader(self.state)
         self.objective.state = state.objective
         self._kept = list(state.kept)
-        state.finished = self._over() or self._out_of_patience()
+        state.finished = self._over() or (self._out_of_patience() and not self._rewards_to_come())
         if state.updates:
             self._say(f"resuming from update {state.updates:,} (epoch {self._epochs():.2f})")
         else:
@@ -336,7 +343,9 @@ class Trainer:
         state, settings = self.state, self.settings
         self.network.train()
         self.world.seed(settings.seed, state.updates)
-        self.objective.decoding = share >= self.objective.settings.ctc_first
+        self.objective.begin(share, rewarding=state.rewarding)
+        if self.objective.rewarding and not state.rewarding:
+            state.rewarding, state.stale = True, 0
         with autocast(settings.precision, self.bundle.device):
             loss = self.feed.loss(
                 self.network,
@@ -471,10 +480,15 @@ class Trainer:
                 write=self.world.leads,
             )
         if self._out_of_patience():
-            state.finished = True
             since = counted(state.stale, "report" if self._stands_for() == 1 else "epoch")
             measured = dict.fromkeys([self.metric, "perplexity"] if state.lowest is not None else [self.metric])
-            self._say(f"no better {' or '.join(measured)} in {since}: stopped early")
+            said = f"no better {' or '.join(measured)} in {since}"
+            if self._rewards_to_come() and not state.finished:
+                state.rewarding, state.stale = True, 0
+                self._say(f"{said}: outputs are rewarded from here on (loss.reward)")
+            else:
+                state.finished = True
+                self._say(f"{said}: stopped early")
 
     def _finish(self) -> None:
         """Load the best weights, or the mean of the best ones where that is better."""
@@ -548,6 +562,10 @@ class Trainer:
 
     def _out_of_patience(self) -> bool:
         return bool(self.settings.patience) and self.state.stale >= self.settings.patience
+
+    def _rewards_to_come(self) -> bool:
+        """Whether outputs are rewarded in a later part of the run, and the decoder has begun to learn without."""
+        return self.objective.rewards is not None and self.objective.decoding and not self.state.rewarding
 
     def _over(self) -> bool:
         settings, state = self.settings, self.state

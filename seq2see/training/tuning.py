@@ -246,7 +246,7 @@ def _open_study(optuna: Any, folder: Path, seed: int) -> Any:
         )
         begun = len(study.get_trials(deepcopy=False))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UserError(f"{path}: damaged, it is no journal of a search: {type(error).__name__}: {error}") from None
+        raise UserError(f"{path}: damaged, not the journal of a search: {type(error).__name__}: {error}") from None
     # a search that goes on must not draw again what it drew before
     study.sampler = optuna.samplers.TPESampler(n_startup_trials=RANDOM_TRIALS, seed=seed + begun)
     return study

@@ -130,7 +130,7 @@ def check_comparable(recipes: Mapping[Variant, Recipe]) -> None:
                 f"compared; give {measured[0]} one value, with --set"
             )
         if changed and all(path in NO_EFFECT for path in changed):
-            raise UserError(f"--vary {key}: has no effect on what is learned, so that all variants would be the same")
+            raise UserError(f"--vary {key}: has no effect on what is learned, so all variants would be the same")
     _check_duplicates(settings)
 
 

@@ -63,6 +63,7 @@ ELSEWHERE = {
     "loss.ctc_first",
     "loss.ctc_alignment",
     "loss.distillation",
+    "loss.reward",
 }
 """Options of a user's own score, what needs documents or true alignments, and what does not concern looks: tested by
 themselves."""

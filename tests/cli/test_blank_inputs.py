@@ -96,6 +96,15 @@ def test_lists_in_python_have_blank_predictions(speller: Path) -> None:
         model.predict(" ")
 
 
+def test_several_inputs_come_one_after_the_other_or_with_tabs(judge: Path, call: Call) -> None:
+    apart = call("predict", judge, "ab", "ba", "b", "bb", "--json").lines
+    assert [json.loads(line)["input"] for line in apart] == [
+        {"first": "ab", "second": "ba"},
+        {"first": "b", "second": "bb"},
+    ]
+    assert apart == call("predict", judge, "ab\tba", "b\tbb", "--json").lines
+
+
 def test_one_question_with_an_empty_input_is_refused(judge: Path) -> None:
     with pytest.raises(UserError, match="second"):
         seq2see.load(judge).predict({"first": "ab", "second": ""})

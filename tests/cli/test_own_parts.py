@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from seq2see.encoders import encoders
 from seq2see.recipe import load_recipe
 from seq2see.settings.columns import ENCODERS
 from seq2see.training.checkpoints import Sources
-from seq2see.training.comparing import fingerprint
+from seq2see.training.comparing import fingerprint, source_digest
 from tests.cli.own_parts import DECODER, ENCODER, JUDGE, SLOWER
 from tests.commands import Run
 
@@ -218,3 +219,20 @@ def test_our_own_parts_need_no_plugin() -> None:
     assert sorted(encoders) == sorted(ENCODERS)
     assert sorted(decoders) == sorted(decoders.settings)
     assert not any(settings.own for settings in (*ENCODERS.values(), *decoders.settings.values()))
+
+
+def test_a_part_that_was_written_in_a_notebook_can_be_compared(here: Path, spelling: Path, pairs: Path) -> None:
+    """It has no source file; a changed one is another one all the same."""
+
+    def mark(name: str, factor: float) -> tuple[str, bytes]:
+        cell = (
+            f"from seq2see.attention import Score, register\n@register('{name}')\nclass Typed(Score):\n"
+            f"    'e_j = a q k_j'\n    def energies(self, query, keys): return {factor} * (query @ keys.mT)\n"
+        )
+        typed: dict[str, Any] = {"__name__": "typed_in_a_cell"}
+        exec(compile(cell, "<cell>", "exec"), typed)
+        recipe = load_recipe(spelling, overrides=[f"attention.score={name}"])
+        return fingerprint(recipe, Sources(str(pairs))), source_digest(typed["Typed"])
+
+    (_, first), (_, again), (_, changed) = mark("typed", 1.5), mark("typed-again", 1.5), mark("typed-changed", 2.5)
+    assert first == again != changed

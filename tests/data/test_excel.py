@@ -42,15 +42,17 @@ def refused(path: Path, **settings: Any) -> str:
 def test_a_sheet_is_read_as_a_table(tmp_path: Path) -> None:
     when = datetime.datetime(2020, 5, 17)
     rows = [["word", "count", None, "day"], ["Mädchen", 3, "unread", when], [None] * 4, ["=b", 0.5, None, None]]
+    rows = [[None] * 4, *rows, [None, None, None, None]]
     path = book(tmp_path / "book.xlsx", {"List": rows})
     sheet = openpyxl.load_workbook(path)
-    sheet["List"]["A4"].data_type = "s"
+    sheet["List"]["A5"].data_type = "s"
     sheet.save(path)
     table = read(path)
     assert table.columns == ["word", "count", "day"]
     assert [(row.line, row.values) for row in table] == [
-        (2, {"word": "Mädchen", "count": 3, "day": "2020-05-17"}),
-        (4, {"word": "=b", "count": 0.5, "day": ""}),
+        (3, {"word": "Mädchen", "count": 3, "day": "2020-05-17"}),
+        (4, {"word": "", "count": "", "day": ""}),
+        (5, {"word": "=b", "count": 0.5, "day": ""}),
     ]
 
 

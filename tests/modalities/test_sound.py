@@ -265,7 +265,7 @@ def test_a_wav_file_that_ends_before_its_head_says_is_refused(tmp_path: Path, su
     (tmp_path / "cut.wav").write_bytes(whole[: len(whole) - 1500 * width])
     assert problem_of(tmp_path / "a.wav", SMALL) is None
     assert (
-        problem_of(tmp_path / "cut.wav", SMALL) == "cut short: 2,500 of 4,000 samples that its head promises are there"
+        problem_of(tmp_path / "cut.wav", SMALL) == "cut short: 2,500 of 4,000 samples promised by its header are there"
     )
     with pytest.raises(UserError, match=r"cut\.wav: cut short: 2,500 of 4,000"):
         SoundField(SMALL).batch([str(tmp_path / "cut.wav")])

@@ -156,11 +156,11 @@ def test_times_in_frames_of_a_video(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("times", "said"),
     [
-        ("0-0", "'0-0' is no list of times"),
-        ('[["Yes", 0.5]]', r'\["Yes", 0.5\] is no time of a word; allowed: \[word, start, end\]'),
-        ('[["Yes", 0.5, 0.25]]', ".* is no time of a word"),
-        ('[["Yes", 0, NaN]]', ".* is no time of a word"),
-        (f'[["Yes", 0, 1{"0" * 400}]]', ".* is no time of a word"),
+        ("0-0", "'0-0' is not a list of times"),
+        ('[["Yes", 0.5]]', r'\["Yes", 0.5\] is not the time of a word; allowed: \[word, start, end\]'),
+        ('[["Yes", 0.5, 0.25]]', ".* is not the time of a word"),
+        ('[["Yes", 0, NaN]]', ".* is not the time of a word"),
+        (f'[["Yes", 0, 1{"0" * 400}]]', ".* is not the time of a word"),
         ('[["No", 0.1, 0.2]]', "'No' is not the next word of the output, 'Yes sir'"),
         ('[["Yes", 2.5, 3]]', "'Yes' begins at 2.5, and 'audio' ends at 2; .* 1 to a second"),
     ],

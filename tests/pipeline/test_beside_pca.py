@@ -53,7 +53,7 @@ def test_a_linear_autoencoder_spans_the_principal_subspace(linear: seq2see.Model
 
 
 def test_what_is_no_autoencoder_is_refused(linear: seq2see.Model, table: Path) -> None:
-    with pytest.raises(UserError, match="PCA is of numbers, and this model gives"):
+    with pytest.raises(UserError, match="PCA needs numbers, and this model gives"):
         check_autoencoder(load_recipe("translation"))
     other = {**RECIPE, "output": {"kind": "vector", "column": "y"}}
     with pytest.raises(UserError, match="it reads x and gives y"):
@@ -76,5 +76,5 @@ def test_errors_fall_with_the_size_of_the_code(table: Path, tmp_path: Path) -> N
     assert sorted(pca) == [1, 2]
     assert pca[2] < 0.1 * pca[1]
     assert [one.size for one in found if one.model == "autoencoder"] == [1, 2, 8]
-    with pytest.raises(UserError, match="PCA is of numbers"):
+    with pytest.raises(UserError, match="PCA needs numbers"):
         code_sizes("translation", table, sizes=[2], updates=1, out=tmp_path / "no", listeners=[])

@@ -93,6 +93,26 @@ NO_EFFECT = [
     Refused({**LABEL, "loss": {"coverage": 0.1}}, {"loss.coverage": "look-losses"}, "label"),
     Refused({**ONE, "loss": {"exploration": 0.1}}, {"loss.exploration": "look-losses"}, "score"),
     Refused({**ONE, "loss": {"consistency": 1}}, {"loss.consistency": "consistency-loss"}, "dropout"),
+    Refused({**ONE, "loss": {"reward": {"samples": 3}}}, {"loss.reward.samples": "reward-settings"}, "none"),
+    *(
+        Refused(
+            {**ONE, **groups, "loss": {**groups.get("loss", {}), "reward": {"metric": "edit", "last": 1}}},
+            dict.fromkeys(paths, "reward-settings"),
+            "loss.reward.last 1",
+        )
+        for groups, paths in (
+            ({"loss": {"label_smoothing": 0.1}}, ["loss.label_smoothing"]),
+            (
+                {"decoder": {"dropout": 0.1}, "loss": {"consistency": 1}},
+                ["decoder.dropout", "loss.consistency"],
+            ),
+            ({"encoder": {"embedding": {"symbol_dropout": 0.1}}}, ["encoder.embedding.symbol_dropout"]),
+            ({"loss": {"ctc": 0.3, "ctc_alignment": 0.1}}, ["loss.ctc_alignment"]),
+            ({"loss": {"distillation": {"teachers": ["a"]}}}, ["loss.distillation.teachers"]),
+            ({"loss": {"alignment": {"column": "links"}}}, ["loss.alignment.weight"]),
+            ({"training": {"scheduled_sampling": 0.3}}, ["training.scheduled_sampling"]),
+        )
+    ),
     Refused(
         {**ONE, "loss": {"distillation": {"weight": 0.2, "temperature": 3}}},
         {f"loss.distillation.{key}": "distillation-settings" for key in ("weight", "temperature")},

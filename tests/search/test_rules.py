@@ -13,8 +13,8 @@ from seq2see.data.batches import Batch
 from seq2see.errors import UserError
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.recipe import load_recipe
-from seq2see.search import Hypothesis, SearchOptions, search
-from tests.search.helpers import EOS, INPUTS, build, found, ids_of, padded, stepped
+from seq2see.search import Hypothesis, SearchOptions, constraints, search
+from tests.search.helpers import EOS, INPUTS, build, every_output, found, ids_of, padded, stepped
 
 MODES: dict[str, dict[str, Any]] = {
     "greedy": {},
@@ -185,3 +185,95 @@ def test_a_model_in_training_searches_at_rest_and_goes_on_training() -> None:
     assert all(module.training for module in model.modules())
     step, _ = model.forward_batch(Batch(padded([[4]]), padded([[5, EOS]])["source"], [0]))
     assert step.features.requires_grad
+
+
+@every_mode
+def test_no_output_begins_with_an_avoided_prefix(mode: dict[str, Any]) -> None:
+    """Prune the best output three times, at its end, in its middle and at its beginning: each time it is another."""
+    model = build()
+    for number, row in enumerate(INPUTS):
+        avoided: list[list[int]] = []
+        for cut in (9, 2, 1):
+            options = {"avoid_prefixes": avoided, **mode}
+            (best, *_), *_ = [found(model, [row], numbers=[number], **options)[0]]
+            avoided.append(best.ids[:cut])
+            for one in found(model, [row], numbers=[number], **options)[0]:
+                assert not any(one.ids[: len(prefix)] == prefix for prefix in avoided)
+                expected = stepped(model, row, one.ids)[0][range(len(one.ids)), one.ids]
+                assert one.log_probs == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_a_wide_beam_finds_the_best_output_of_those_that_are_left() -> None:
+    model, symbols = build(symbols=7), 7
+    options: dict[str, Any] = {"beam": 64, "n_best": 64, "max_length": 4, "patience": math.inf, "length_penalty": 0}
+    avoided = [[4], [5, 6], [6, 6, EOS], [EOS]]
+    for row in INPUTS[:2]:
+        expected = {}
+        for ids in every_output(symbols, 4):
+            if not any(ids[: len(prefix)] == prefix for prefix in avoided):
+                expected[tuple(ids)] = stepped(model, row, ids)[0][range(len(ids)), ids].sum().item()
+        best = sorted(expected, key=lambda ids: -expected[ids])[:5]
+        ((*ranked,),) = found(model, [row], avoid_prefixes=avoided, **options)
+        assert [tuple(one.ids) for one in ranked[:5]] == best
+        assert ranked[0].log_probability == pytest.approx(expected[best[0]], abs=1e-4)
+
+
+@every_mode
+def test_avoided_prefixes_belong_to_their_input(mode: dict[str, Any]) -> None:
+    model = build()
+    free = found(model, **mode)
+    avoided = [[[row[0].ids[0]]] if number % 2 else [] for number, row in enumerate(free)]
+    for number, (before, after) in enumerate(zip(free, found(model, avoid_prefixes=avoided, **mode), strict=True)):
+        if number % 2:
+            assert all(one.ids[0] != before[0].ids[0] for one in after)
+        else:
+            assert ids_of([before]) == ids_of([after])
+
+
+def test_a_forced_prefix_may_have_avoided_continuations() -> None:
+    model = build()
+    (row,) = found(model, INPUTS[:1], beam=3, n_best=3, prefix=[5], avoid_prefixes=[[5, 4], [6]])
+    assert all(one.ids[0] == 5 and one.ids[1] != 4 for one in row)
+
+
+@every_mode
+def test_what_cannot_be_avoided_is_told(mode: dict[str, Any]) -> None:
+    everything = [[symbol] for symbol in (1, *range(3, 9))]
+    told: dict[str, dict[str, Any]] = {
+        "nothing is left": {"avoid_prefixes": everything},
+        "begins with it": {"avoid_prefixes": [[5, 4]], "prefix": [5, 4, 6]},
+        "number 1: token 0 is 99": {"avoid_prefixes": [[4], [99]]},
+        "number 0: token 0 is 3": {"avoid_prefixes": [[EOS, 4]]},
+        "empty": {"avoid_prefixes": [[[]]] * len(INPUTS)},
+        "6 inputs, 1 lists": {"avoid_prefixes": [[[4]]]},
+    }
+    for message, options in told.items():
+        with pytest.raises(UserError, match=message):
+            found(build(), **options, **mode)
+
+
+def test_avoided_prefixes_are_stored_once_for_inputs_that_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored: list[list[int]] = []
+    insert = constraints._insert
+    monkeypatch.setattr(constraints, "_insert", lambda trie, ids: (stored.append(list(ids)), insert(trie, ids)))
+    model, prefixes = build(), [[5, 4], [6]]
+    free = found(model, beam=3, max_length=4)
+    expected = found(model, beam=3, max_length=4, avoid_prefixes=prefixes)
+    assert stored == prefixes
+    by_input = [[list(ids) for ids in prefixes] for _ in INPUTS]
+    assert ids_of(found(model, beam=3, max_length=4, avoid_prefixes=by_input)) == ids_of(expected)
+    assert stored == prefixes * 2
+    long = [[4] * 5, [5] * 50_000]
+    assert ids_of(found(model, beam=3, max_length=4, avoid_prefixes=long)) == ids_of(free)
+    assert stored == prefixes * 2, "what is longer than any output is not stored"
+
+
+def test_a_beam_goes_round_a_dead_end() -> None:
+    """All that follows symbol 4 is avoided: hypotheses that begin with it come to nothing, and the others stay."""
+    model = build()
+    with torch.no_grad():
+        model.head.c[4] = 5.0
+    avoided = [[4, symbol] for symbol in (1, *range(3, 9))]
+    for row in found(model, beam=3, n_best=3, avoid_prefixes=avoided):
+        assert row
+        assert all(one.ids[0] != 4 for one in row)

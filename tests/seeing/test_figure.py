@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +137,10 @@ def test_a_long_title_is_broken_not_widened(make_looks: Callable[..., Looks]) ->
 
 def test_themes_differ(looks: Looks) -> None:
     assert plot(looks).get_facecolor() != plot(looks, theme="dark").get_facecolor()
+
+
+def test_a_figure_displays_itself_in_a_notebook(looks: Looks) -> None:
+    figure = looks.plot()
+    with Image.open(BytesIO(figure._repr_png_())) as shown:
+        assert shown.format == "PNG"
+        assert shown.width / shown.height == pytest.approx(figure.get_figwidth() / figure.get_figheight(), rel=0.02)

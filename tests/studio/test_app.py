@@ -102,6 +102,14 @@ def test_many_clients_at_once_get_what_each_would_get_alone(client: TestClient, 
         assert answer["predictions"][0]["score"] == pytest.approx(expected.score, abs=1e-5)
 
 
+def test_avoided_prefixes_belong_to_their_request(client: TestClient, speller: Path) -> None:
+    first = ask(client, "predict", model="speller", input="face")["predictions"][0]["tokens"][0]["text"]
+    other = ask(client, "predict", model="speller", input="face", avoid_prefixes=[first])["predictions"][0]
+    assert other["tokens"][0]["text"] != first
+    assert other["text"] == seq2see.load(speller).predict("face", avoid_prefixes=[[first]]).text
+    assert ask(client, "predict", model="speller", input="face")["predictions"][0]["tokens"][0]["text"] == first
+
+
 def test_a_prefix_of_symbols_is_gone_on_from(client: TestClient) -> None:
     first = ask(client, "predict", model="speller", input="face")["predictions"][0]
     said = [token["text"] for token in first["tokens"]]

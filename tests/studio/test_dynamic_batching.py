@@ -64,6 +64,15 @@ def test_questions_of_one_manner_go_together_up_to_the_limit(batcher: Batcher, m
     assert [len(one.alternatives) for one in found[:3]] == [3, 0, 0]
 
 
+def test_avoided_prefixes_count_towards_the_size_of_a_batch(batcher: Batcher, model: Model, sizes: list[int]) -> None:
+    options = answer_options(model.recipe, beam=2)
+    go = hold(batcher)
+    asked = batcher.submit([question("ab", options, avoid_prefixes=[[4] * 50] * 4) for _ in range(4)])
+    go.set()
+    assert all(future.result(60) for future in asked)
+    assert sizes == [1] * 4, "two of them are more than the 400 symbols of a batch"
+
+
 def test_the_one_at_fault_fails_alone(batcher: Batcher, model: Model) -> None:
     options = answer_options(model.recipe)
     good = question("abc", options)

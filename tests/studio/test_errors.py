@@ -17,6 +17,7 @@ from seq2see.studio.request_log import RequestRecord
 from tests.studio.conftest import LIMITS
 
 SPELLER = {"model": "speller", "input": "face"}
+EVERYTHING = [[symbol] for symbol in ("<unk>", "<eos>", *"ABCDEF")]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,21 @@ SPELLER = {"model": "speller", "input": "face"}
         ("predict", {**SPELLER, "seed": 2}, 409, "seed: needs sample"),
         ("predict", {**SPELLER, "target": "A", "beam": 2}, 409, "beam: cannot be used with target"),
         ("predict", {**SPELLER, "prefix": ["A", "<eos>", "B"]}, 409, "symbol 1 is <eos>; only <eos> may be given"),
-        ("predict", {**SPELLER, "prefix": [1]}, 422, "prefix.0: should be a string, got 1"),
+        ("predict", {**SPELLER, "prefix": [1]}, 422, "prefix.0: should be a string that is not empty, got 1"),
+        ("predict", {**SPELLER, "prefix": ["A", ""]}, 422, "prefix.1: should be a string that is not empty, got ''"),
+        ("predict", {**SPELLER, "target": [""]}, 422, "target.0: should be a string that is not empty, got ''"),
+        ("oracle", {**SPELLER, "oracle": {"0": [1, 0, 0, 0]}, "said": ["A", ""]}, 422, "said.1: "),
+        ("predict", {**SPELLER, "avoid_prefixes": [["A", ""]]}, 422, "avoid_prefixes.0.1: should be a string that is"),
+        ("predict", {**SPELLER, "avoid_prefixes": "A"}, 422, "avoid_prefixes: should be a list of prefixes, got 'A'"),
+        ("predict", {**SPELLER, "avoid_prefixes": ["A", []]}, 422, "avoid_prefixes.1: should be a string or a list"),
+        ("predict", {**SPELLER, "avoid_prefixes": [["A", 1]]}, 422, "avoid_prefixes.0.1: should be a string that"),
+        ("predict", {**SPELLER, "avoid_prefixes": [["A"]] * 257}, 422, "257 prefixes; allowed: at most 256"),
+        ("predict", {**SPELLER, "avoid_prefixes": [" "]}, 409, "number 0: empty"),
+        ("predict", {**SPELLER, "avoid_prefixes": [["<sos>"]]}, 409, "avoid_prefixes.0: symbol 0 is <sos>"),
+        ("predict", {**SPELLER, "prefix": "A B", "avoid_prefixes": ["A"]}, 409, "the forced prefix begins with it"),
+        ("predict", {**SPELLER, "avoid_prefixes": EVERYTHING}, 409, "nothing is left to write"),
+        ("predict", {**SPELLER, "avoid_prefixes": EVERYTHING, "beam": 1}, 409, "nothing is left to write"),
+        ("predict", {**SPELLER, "target": "A", "avoid_prefixes": ["B"]}, 409, "avoid_prefixes: cannot be used with"),
         ("predict", {**SPELLER, "oracle": {"0": [0.5, 0.5]}}, 409, "2 weights for 'source', which has 4 places"),
         ("predict", {**SPELLER, "oracle": {"0": [1, 1, 0, 0]}}, 409, "must sum to 1, got 2"),
         (

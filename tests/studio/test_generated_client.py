@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_generated_client_lists_models_and_health(client: TestClient, site: str, tmp_path: Path) -> None:
-    pytest.importorskip("openapi_python_client", reason="it generates the client, and is not among the extras")
+    pytest.importorskip("openapi_python_client", reason="the extra `dev` is not installed")
     document = tmp_path / "openapi.json"
     document.write_text(json.dumps(client.get("/openapi.json").json()), "utf-8")
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(document), "--meta", "none"]

@@ -23,7 +23,7 @@ from seq2see.training.reports import METRICS
 from tests.hostile.mutations import SEED
 from tests.studio.conftest import LIMITS
 
-ROUTES = ("predict", "oracle", "explain", "score")
+ROUTES = ("predict", "oracle", "explain", "nearest", "score")
 SPELLER: dict[str, Any] = {"model": "speller", "input": "face"}
 JSON = {"Content-Type": "application/json"}
 HALF = "\ud800"
@@ -50,8 +50,10 @@ def test_unknown_keys_are_refused_by_their_names(client: TestClient, route: str,
     ("route", "field"),
     [
         *(("predict", field) for field in ("beam", "prefix", "oracle", "target", "inputs", "input", "sample", "seed")),
+        ("predict", "avoid_prefixes"),
         *(("oracle", field) for field in ("said", "oracle", "prefix")),
         *(("explain", field) for field in ("step", "target", "oracle")),
+        *(("nearest", field) for field in ("step", "target", "k")),
         *(("score", field) for field in ("output", "rows", "input")),
     ],
 )
@@ -72,7 +74,7 @@ ODD: list[Any] = [
 FIELDS = (
     *("model", "input", "inputs", "beam", "n_best", "sample", "temperature", "top_k", "top_p", "seed", "min_length"),
     *("max_length", "length_penalty", "coverage_penalty", "avoid_unknown", "replace_unknown", "runners_up", "prefix"),
-    *("oracle", "maps", "target", "looks", "shown", "said", "step", "output", "rows"),
+    *("oracle", "maps", "target", "looks", "shown", "said", "step", "output", "rows", "k", "avoid_prefixes"),
 )
 
 
@@ -393,6 +395,7 @@ SEEDS: dict[str, list[dict[str, Any]]] = {
         {**SPELLER, "step": 1, "beam": 1},
         {**SPELLER, "target": ["A"], "oracle": {"0": {"source": [1, 0, 0, 0]}}},
     ],
+    "nearest": [{**SPELLER, "step": 1, "k": 2}, {**SPELLER, "step": 0, "target": ["A"], "beam": 2}],
     "score": [{**SPELLER, "output": "F A"}, {"model": "speller", "rows": [{"input": "a", "output": "A"}]}],
 }
 

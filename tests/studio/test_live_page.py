@@ -94,7 +94,7 @@ def test_curves_samples_and_answers_are_those_of_the_run(browser: Any, site: str
         for sample in reports[-1]["samples"]:
             assert sample["output"] in page.locator("#samples").inner_text()
         page.locator("summary", has_text="five answers").click()
-        assert "What is the loss" in page.locator("#about pre").first.inner_text()
+        page.locator("#about pre", has_text="What is the loss").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert visit.colour("body") == "#0b0f14"
         page.locator("#theme").click()

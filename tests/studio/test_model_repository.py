@@ -224,6 +224,20 @@ def test_a_path_that_is_no_utf8_hides_no_other(
     assert client.post("/api/predict", json={"input": {"example": 0}}).status_code == 200
 
 
+def test_examples_whose_files_lie_with_the_model_move_with_it(serve: Serve, captions: Path, tmp_path: Path) -> None:
+    made, elsewhere = tmp_path / "made", tmp_path / "elsewhere.png"
+    shutil.copytree(captions, made)
+    (made / "examples").mkdir()
+    for picture in (made / "examples" / "a.png", elsewhere):
+        Image.new("RGB", (16, 16), "red").save(picture)
+    rows = [{"image": str(path), "output": "red"} for path in (made / "examples" / "a.png", elsewhere)]
+    write_examples(made, seq2see.load(made).recipe, rows)
+    made.rename(tmp_path / "moved")
+    client = serve(tmp_path / "moved")
+    assert [row["image"]["file"] for row in rows_of(client)] == ["a.png"]
+    assert client.post("/api/predict", json={"input": {"example": 0}}).status_code == 200
+
+
 def test_the_folder_of_data_sets_is_open_only_where_it_is_named(
     captions: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,7 +66,7 @@ def test_a_step_is_worked_out(visit: Visit, speller: Path) -> None:
     energies = visit.page.locator(".explanation .figures").first.locator("td:nth-child(2)")
     assert [float(text) for text in energies.all_inner_texts()] == pytest.approx(told.looks[0].energies, abs=6e-4)
     visit.page.click("[data-part=answers] summary")
-    assert "What is the encoder?" in visit.page.locator(".answers").inner_text()
+    visit.page.locator(".answers", has_text="What is the encoder?").wait_for()
 
 
 def test_a_click_on_a_place_edits_the_attention(visit: Visit, speller: Path) -> None:

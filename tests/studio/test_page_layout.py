@@ -130,6 +130,32 @@ def test_heatmaps_of_a_run_are_whole_at_1280_pixels(browser: Any, site: str) -> 
         assert heatmaps.evaluate_all("all => all.filter(one => one.scrollHeight > one.clientHeight + 1).length") == 0
 
 
+LINES = """all => all.map((one) => {
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+})"""
+"""On how many lines the text of each element stands."""
+
+
+def test_probabilities_of_a_run_stand_on_one_line(browser: Any, site: str) -> None:
+    with visiting(browser, site, viewport={"width": 1280, "height": 900}) as visit:
+        visit.page.goto(f"{site}live?model=scribe")
+        visit.page.wait_for_selector("body[data-state=recorded]")
+        cells = visit.page.locator(".heat td.probability")
+        cells.evaluate_all("all => all.forEach((one) => { one.textContent = '< 0.1 %'; })")
+        assert set(cells.evaluate_all(LINES)) == {1}
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_names_of_the_lists_of_models_are_whole(browser: Any, site: str, width: int) -> None:
+    with visiting(browser, site, viewport={"width": width, "height": 740}) as visit:
+        visit.open("speller")
+        names = visit.page.locator(".top nav label span")
+        assert names.count() == 2
+        assert names.evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth).length") == 0
+
+
 def check_widths(browser: Any, site: str, *widths: int) -> None:
     """All pages, opened in a window of the first width, which is made as wide as the others."""
     with visiting(browser, site, viewport={"width": widths[0], "height": 900}) as visit:

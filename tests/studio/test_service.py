@@ -42,6 +42,9 @@ def usual(speller: Path, reviews: Path, judge: Path) -> Iterator[TestClient]:
         ),
         ("predict", {"input": "a" * 15_000, "beam": 8, "max_length": 2000}, "8 outputs of up to 2,000 symbols"),
         ("predict", {"input": "a", "prefix": "A " * 30_000}, "prefix: 60,000 characters; allowed: at most 50,000"),
+        ("predict", {"input": "a", "avoid_prefixes": ["A " * 30_000]}, "avoid_prefixes.0: 60,000 characters; allowed"),
+        ("predict", {"input": "a", "avoid_prefixes": ["A " * 9_000] * 9}, "162,000 in all"),
+        ("predict", {"inputs": ["a"] * 64, "avoid_prefixes": [["A"] * 3_200]}, "3,200 symbols for each of 64 inputs"),
         ("predict", {"input": "a", "target": "A " * 30_000}, "target: 60,000 characters; allowed: at most 50,000"),
         ("predict", {"input": "a" * 15_000, "target": "A " * 2000}, "1 output of up to 2,001 symbols for each"),
         ("explain", {"input": "a" * 20_001}, "20,001 symbols; allowed: at most 20,000"),
@@ -72,3 +75,23 @@ def test_models_of_an_ensemble_work_each() -> None:
     check_work([20_000], Limits(), width=5, steps=100)
     with pytest.raises(UserError, match=r"100 symbols for each, 2 models is the work of 241,000 symbols"):
         check_work([20_000], Limits(), width=5, steps=100, models=2)
+
+
+def test_a_beam_tree_holds_the_outputs_and_any_node_can_be_continued(usual: TestClient) -> None:
+    body = SPELLER | {"input": "abc", "beam": 3, "max_length": 6}
+    (prediction,) = usual.post("/api/predict", json=body | {"tree": True}).json()["predictions"]
+    nodes = prediction["tree"]["nodes"]
+    ends = {node["output"]: node for node in nodes if "output" in node}
+    assert sorted(ends) == list(range(1 + len(prediction["alternatives"])))
+    for rank, output in enumerate([prediction, *prediction["alternatives"]]):
+        assert ends[rank]["log_probability"] == pytest.approx(output["log_probability"], abs=1e-4)
+    pruned = next(node for node in nodes if node["parent"] == -1 and node["state"] == "pruned")
+    (other,) = usual.post("/api/predict", json=body | {"prefix": [pruned["text"]]}).json()["predictions"]
+    assert other["tokens"][0]["text"] == pruned["text"]
+    assert "tree" not in other
+
+
+@pytest.mark.parametrize("more", [{"beam": 1}, {"target": "A B"}])
+def test_a_tree_without_a_beam_is_refused(usual: TestClient, more: dict[str, Any]) -> None:
+    answer = usual.post("/api/predict", json=SPELLER | {"input": "abc", "tree": True} | more)
+    assert (answer.status_code, "tree" in answer.json()["error"]) == (409, True), answer.text

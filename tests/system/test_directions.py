@@ -67,5 +67,5 @@ def test_the_arrow_of_time_is_seen_where_there_is_one(tmp_path: Path, capsys: py
     run(["evaluate", str(out), "--data", str(dev), "--json"])
     assert json.loads(capsys.readouterr().out)["rows"] == 60
     run(["show", str(out)])
-    assert "output y: forward or backward, no column's" in capsys.readouterr().out
+    assert "output y: forward or backward, not from a column" in capsys.readouterr().out
     run(["score", str(out), "--data", str(dev), "--json"])

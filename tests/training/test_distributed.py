@@ -23,6 +23,7 @@ from seq2see.errors import UserError
 from seq2see.training.distributed import Processes, check_command
 from tests.system.small import write_table
 from tests.training.tiny import ROWS, TEXT, journal, last_checkpoint, run, same, text, words
+from tests.training.together import drawn_by_row
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-5
@@ -80,6 +81,12 @@ RECIPES = {
     ),
     "stream": changed(TEXT),
     "windows": changed(ROWS, data={"shuffle_rows": 20}, training={**ROWS["training"], "batch_tokens": 24}),
+    # outputs are rewarded in the last four updates, of two, one, one and two rows: of two batches a process has none
+    "rewards": changed(
+        ROWS,
+        loss={"reward": {"metric": "edit", "samples": 3, "last": 0.5}},
+        training={**ROWS["training"], **PLAIN_STEPS, "batch_tokens": 12},
+    ),
     # a word of one letter has one place to look at: nothing is left to chance
     "hard": changed(ROWS, attention={"score": "additive", "choice": "hard"}, loss={"baseline_decay": 0.5}),
 }
@@ -137,7 +144,8 @@ class Group:
         """The checkpoint of a single process, which is run once."""
         folder = self.folder / "one" / name
         if not folder.exists():
-            run(RECIPES[name], table_of(name, self.folder), folder)
+            with drawn_by_row():
+                run(RECIPES[name], table_of(name, self.folder), folder)
         return last_checkpoint(folder)
 
 

@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 import torch
 
+from seq2see.data.batches import Batch
+from seq2see.data.vocabulary import EOS
 from seq2see.errors import UserError
+from seq2see.model import EncoderDecoder
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.dataset import Dataset
 from seq2see.recipe import load_recipe
 from seq2see.recipe.load import left_out, limits_of
-from seq2see.training import memory
+from seq2see.training import losses, memory
 from seq2see.training.dataset import read_corpus
 from seq2see.training.feeds import RowFeed
+from seq2see.training.losses import Objective
 from seq2see.training.memory import batch_bytes, check_batch, free_memory, memory_limit, update_bytes
+from seq2see.training.rewards import Rewards, Symbols
 from tests.system.small import RecordingListener
 from tests.training.tiny import ROWS, last_checkpoint, run, same, words
 
@@ -41,6 +46,34 @@ def test_each_further_row_takes_as_much_as_the_one_before(tmp_path: Path) -> Non
     assert same(weights, bundle.network.state_dict())
     assert all(parameter.grad is None for parameter in bundle.network.parameters())
     assert bool((torch.get_rng_state() == random).all())
+
+
+@pytest.mark.parametrize("rows", [[0], [0, 1, 2]])
+def test_rows_read_twice_and_outputs_that_are_drawn_are_measured_each_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[int]
+) -> None:
+    """An odd number of rows and of samples; outputs as long as they can be drawn."""
+    loss = {"consistency": 1.0, "reward": {"metric": "edit", "samples": 3}}
+    recipe = load_recipe({**ROWS, "loss": loss})
+    corpus = read_corpus(recipe, words(tmp_path / "words.tsv"))
+    assert isinstance(corpus.train, Dataset)
+    bundle, feed = Bundle.create(corpus.recipe, corpus.fields), RowFeed(corpus.train, recipe.training)
+    objective = Objective(recipe.loss, corpus.fields, rewards=Rewards(recipe.loss.reward, corpus.train))
+
+    def drawn(network: EncoderDecoder, batch: Batch, *, samples: int, longest: int) -> list[Symbols]:
+        return [(EOS,) * longest] * (samples * len(batch.rows))
+
+    monkeypatch.setattr(losses, "draw_outputs", drawn)
+    peaks = []
+    for share in (0.0, 1.0):
+        objective.begin(share)
+        with memory.Allocations() as allocated:
+            total = objective(bundle.network.train(), feed.data.batch(rows * objective.passes)).total
+            torch.autograd.grad(total, list(bundle.network.parameters()), allow_unused=True)
+        peaks.append(allocated.most)
+    assert peaks[1] > peaks[0]
+    assert update_bytes(bundle, feed, rows) == pytest.approx(peaks[1], rel=0.05)
+    assert bundle.network.training
 
 
 def test_the_peak_is_what_is_held_at_once() -> None:

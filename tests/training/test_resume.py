@@ -66,11 +66,15 @@ def untimed(line: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in line.items() if key not in ("seconds", "tokens_per_second")}
 
 
-@pytest.mark.parametrize("kind", ["rows", "stream"])
+@pytest.mark.parametrize("kind", ["rows", "stream", "rewards"])
 def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_path: Path, kind: str) -> None:
+    """A run with rewards is killed in the part that has them."""
     if kind == "rows":
         data = words(tmp_path / "words.tsv")
         recipe = with_training(ROWS, average=2, scheduled_sampling=0.5)
+    elif kind == "rewards":
+        data = words(tmp_path / "words.tsv")
+        recipe = {**ROWS, "loss": {"reward": {"metric": "edit", "last": 0.4}}}
     else:
         data = text(tmp_path / "text.txt")
         recipe = TEXT
@@ -94,6 +98,8 @@ def test_killed_between_two_checkpoints_and_resumed_ends_with_the_same_bits(tmp_
     assert same(resumed.carried, whole.carried)
     assert bool((resumed.random == whole.random).all())
     assert bool(resumed.carried) == (kind == "stream")
+    assert resumed.state.objective == whole.state.objective
+    assert resumed.state.rewarding == (kind == "rewards") == ("reward" in resumed.state.objective)
     assert [untimed(line) for line in journal(folder)] == [untimed(line) for line in journal(tmp_path / "whole")]
     reports = [line["update"] for line in journal(folder) if not line["averaged"]]
     assert reports == [25, 50, 75]

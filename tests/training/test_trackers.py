@@ -1,7 +1,9 @@
-"""Trackers: TensorBoard, MLflow and W&B, with the packages where they are installed, otherwise with stand-ins."""
+"""Trackers: TensorBoard, MLflow and W&B, with stand-ins, and with the packages where they are installed."""
 
 from __future__ import annotations
 
+import re
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from seq2see.training.trackers import TRACKERS, MLflow, Tracker, WandB, scalars_
 from tests.commands import Run
 
 Call = Callable[..., Run]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def report(update: int = 10, **more: Any) -> Report:
@@ -141,13 +144,28 @@ def test_wandb(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     assert ended == [0]
 
 
+@pytest.fixture
+def without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses of other machines cannot be reached."""
+    connect = socket.socket.connect
+
+    def connect_here(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise OSError(f"no network: {address}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect_here)
+
+
+@pytest.mark.usefixtures("without_a_network")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # MLflow's use of SQLAlchemy
 def test_mlflow_itself(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="the extra `mlflow` is not installed")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file://{tmp_path}/mlruns")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     with MLflow(folder) as tracker:
         follow(tracker)
+    assert (tmp_path / "mlflow.db").is_file()
     client = mlflow.MlflowClient()
     (run,) = client.search_runs([client.get_experiment_by_name("seq2see").experiment_id])
     assert run.info.status == "FINISHED"
@@ -155,6 +173,7 @@ def test_mlflow_itself(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: 
     assert run.data.params["decoder.size"] == "8"
 
 
+@pytest.mark.usefixtures("without_a_network")
 def test_wandb_itself(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     pytest.importorskip("wandb", reason="the extra `wandb` is not installed")
     monkeypatch.setenv("WANDB_MODE", "offline")
@@ -162,6 +181,14 @@ def test_wandb_itself(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     with WandB(folder) as tracker:
         follow(tracker)
     assert list((folder / "wandb").glob("offline-run-*/*.wandb"))
+
+
+def test_make_install_brings_all_trackers() -> None:
+    """Otherwise the two tests above are skipped everywhere."""
+    makefile = (PROJECT / "Makefile").read_text("utf-8")
+    extras = re.search(r"^EXTRAS +\?= (.+)$", makefile, flags=re.MULTILINE)
+    assert extras
+    assert TRACKERS.keys() <= set(extras[1].split(","))
 
 
 @pytest.mark.parametrize("name", ["mlflow", "wandb", "tensorboard"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
 from collections.abc import Iterator
@@ -18,8 +19,13 @@ from unittest.mock import patch
 import torch
 
 import seq2see
+from seq2see.data.batches import Batch
+from seq2see.data.vocabulary import EOS
 from seq2see.errors import UserError
-from seq2see.training.losses import Objective
+from seq2see.model import EncoderDecoder
+from seq2see.training import losses
+from seq2see.training.losses import Loss, Objective
+from seq2see.training.rewards import Symbols
 from seq2see.training.trainer import Trainer
 from tests.system.small import RecordingListener
 
@@ -58,6 +64,25 @@ def spoiled(job: dict[str, Any]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def drawn_by_row() -> Iterator[None]:
+    """Let the outputs drawn for a row depend on nothing but the row, so that any number of processes draws the same;
+    what a process without rows draws is different, and must not count."""
+    usual = Objective.expected_reward
+
+    def expected_reward(self: Objective, model: EncoderDecoder, batch: Batch, *, idle: bool = False) -> Loss:
+        def draw(model: EncoderDecoder, batch: Batch, *, samples: int, longest: int) -> list[Symbols]:
+            pairs = [(sample, row) for sample in range(samples) for row in batch.rows]
+            chosen = [random.Random(f"{sample} {row} {idle}") for sample, row in pairs]
+            return [(*each.choices(range(EOS + 1, model.head.symbols), k=each.randint(1, 3)), EOS) for each in chosen]
+
+        with patch.object(losses, "draw_outputs", draw):
+            return usual(self, model, batch, idle=idle)
+
+    with patch.object(Objective, "expected_reward", expected_reward):
+        yield
+
+
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """Train as the job says. Returns how it ended."""
     listener = RecordingListener()
@@ -66,7 +91,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         for name, value in job["given"].items()
     }
     try:
-        with signalled(job), spoiled(job):
+        with signalled(job), spoiled(job), drawn_by_row():
             model = seq2see.train(job["recipe"], listeners=[listener], **given)
     except UserError as error:
         return {"ended": type(error).__name__, "says": str(error), "notes": listener.notes}

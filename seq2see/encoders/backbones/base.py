@@ -74,7 +74,7 @@ class BackboneSettings(Settings):
     weights: str | None = Field(
         None,
         description="file of the backbone's weights, a state-dict as torch saves it or .safetensors; not given: those "
-        "it was published with, and for resnet and vgg16 none: it begins at random",
+        "it was published with, and for resnet and vgg16 none: it starts from random weights",
     )
     tuned: bool = Field(
         False,
@@ -175,7 +175,7 @@ def check_levels(
     if level is not None:
         few = f"at most {level} levels, or more than {MOST_GROUPS} maps" if level else f"more than {MOST_GROUPS} maps"
         message = f"level {level + 1} of {len(maps)} has one cell left of the {image.size_text} pixels of '{name}'"
-        message += f", and each of its {maps[level]} maps is normalised by itself: nothing comes through"
+        message += f", and each of its {maps[level]} maps is normalised separately: only zeros come out"
         message += f"; allowed: {few} there"
         yield Problem(path, message, "shrinking")
 

@@ -143,6 +143,7 @@ ADDED: set[str] = {
     "loss.ctc_alignment",
     "loss.ctc_first",
     "loss.distillation",
+    "loss.reward",
     *(f"{part}.convolutions" for part in ("encoder", "inputs.NAME.encoder")),
     "training.deterministic",
     "training.ema",

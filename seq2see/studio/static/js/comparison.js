@@ -2,7 +2,7 @@
 
 import { bdi, make } from "./dom.js";
 import { measures } from "./nbest.js";
-import { fraction, gluedTo, isEnd, percent, visible } from "./symbols.js";
+import { fraction, gluedTo, isEnd, percent, running, visible } from "./symbols.js";
 import { heaviest } from "./weights.js";
 
 const symbolsOf = (prediction) => (prediction.tokens ?? []).map((token) => token.text);
@@ -17,7 +17,7 @@ export function comparison({ before, after, edits, model, places }) {
     runningText(prediction, marks, model.output.tokens, tag),
     measures(prediction, model));
   return make("section.comparison", { "aria-label": "before and after" },
-    make("ul.edits", {}, edits.map((edit) => make("li", {}, ...describeEdit(edit, places)))),
+    make("ul.edits", {}, edits.map((edit) => make("li", {}, ...describeEdit(edit, places, model)))),
     make("div.sides", {},
       side("Before: the model by itself", before, removed, "before", "del"),
       side("After: with your edits", after, added, "after", "ins")),
@@ -47,7 +47,9 @@ function runningText(prediction, marks, kind, tag) {
   }));
 }
 
-function describeEdit(edit, places) {
+function describeEdit(edit, places, model) {
+  const path = edit.begins ?? edit.avoids;
+  if (path) return [edit.begins ? "continue from " : "avoid ", bdi(`“${running(path, model.output.tokens)}”`)];
   if (edit.hypothesis !== undefined) return ["force ", bdi(`“${edit.hypothesis}”`)];
   if (edit.says !== undefined) return [`step ${edit.step + 1}: write `, bdi(`“${visible(edit.says)}”`)];
   const [first] = heaviest(edit.weights, 1);

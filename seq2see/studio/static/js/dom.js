@@ -52,22 +52,30 @@ export function folded(title, built, { name, opened = new Set() }) {
 
 // ------------------------------------------------------------ focus while a part is drawn again
 
-const FOCUSABLE = [".bar[data-place]", ".token[data-step]", "summary"];
+const FOCUSABLE = [".bar[data-place]", ".token[data-step]", ".node[data-path]", "summary"];
 
-// The selector that finds the same thing again: the bar of that place, the symbol of that step.
+// The selector that finds the same thing again: the bar of that place, the symbol of that step, a node of the tree.
 function selectorOf(element) {
   const kind = FOCUSABLE.find((candidate) => element.matches(candidate));
-  if (!kind) return ".token[aria-current]";
-  const { place, step } = element.dataset;
+  if (!kind) return element.closest(".beam") ? NODE : ".token[aria-current]";
+  const { place, step, path } = element.dataset;
+  if (path !== undefined) return `.node[data-path="${CSS.escape(path)}"]`;
   if (place !== undefined) return `.bar[data-place="${place}"]`;
   if (step !== undefined) return `.token[data-step="${step}"]`;
   return `details[data-part="${element.parentElement.dataset.part}"] > summary`;
 }
 
+const NODE = '.node[tabindex="0"]';
+
 export function keepFocus(container, change) {
   const held = document.activeElement;
   const selector = container.contains(held) ? selectorOf(held) : null;
+  const top = selector && held.closest(".beam")?.getBoundingClientRect().top;
   change();
-  const target = selector && (container.querySelector(selector) ?? container.querySelector(".token[aria-current]"));
+  const others = [selector?.startsWith(".node") ? NODE : null, ".token[aria-current]"];
+  const target = selector && [selector, ...others].reduce((found, each) => found ?? (each && container.querySelector(each)), null);
   target?.focus({ preventScroll: true });
+  // What comes above the tree may be new: the tree stays where it was in the window.
+  const beam = Number.isFinite(top) && container.querySelector(".beam");
+  if (beam) window.scrollBy(0, beam.getBoundingClientRect().top - top);
 }

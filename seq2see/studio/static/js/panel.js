@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { answers } from "./answers.js";
-import { editLooks, editSymbol, noEdits } from "./edits.js";
+import { editAllow, editAvoid, editLooks, editPath, editSymbol, noEdits } from "./edits.js";
 import { fill, folded, keepFocus, make, quoting } from "./dom.js";
 import { Result } from "./result.js";
 import { onto, painted } from "./weights.js";
@@ -13,6 +13,7 @@ export class Panel {
     this.on = on;
     this.history = [];
     this.opened = new Set();
+    this.treeView = { left: 0, hidden: false };
     this.title = make("h2");
     this.about = make("div.about");
     this.status = make("p.status", { role: "alert" });
@@ -48,6 +49,7 @@ export class Panel {
   async ask({ input, options, step = 0 }) {
     this.input = input;
     this.options = options;
+    this.treeView.left = 0;
     await this.predict({ ...noEdits(), prefix: options.prefix ?? null }, { begin: true, step });
   }
 
@@ -71,6 +73,50 @@ export class Panel {
 
   choose(step, symbol) {
     return this.predict(editSymbol(this.now.edits, { symbols: this.symbols, step, symbol }), { step });
+  }
+
+  // Continue from a node of the beam tree, prune it, or take that back.
+  force(path) {
+    return this.predict(editPath(this.now.edits, path), { step: path.length - 1 });
+  }
+
+  avoid(path) {
+    return this.predict(editAvoid(this.now.edits, path), { step: path.length - 1 });
+  }
+
+  allow(path) {
+    return this.predict(editAllow(this.now.edits, path), { step: path.length - 1 });
+  }
+
+  // Why there is no beam tree; empty where there is one.
+  treeless(edits) {
+    if (edits.target !== undefined) return "This output is forced as a whole: there was no search. Undo shows the search again.";
+    if (this.options.sample || !this.model.inputs.length) return "Outputs are sampled: there is no beam.";
+    const width = this.options.beam ?? this.model.search.beam ?? 1;
+    return width > 1 ? "" : "The search is greedy, so there is no tree. Set Beam above 1 under Search.";
+  }
+
+  // The tree of the search, asked for once it is to be seen.
+  async tree() {
+    const { now } = this;
+    if (!now.prediction.tree) {
+      const body = { ...this.bodyOf(now.edits), maps: false, looks: false, shown: false, tree: true };
+      now.prediction.tree = (await api.ask("predict", body)).predictions[0].tree;
+    }
+    return now.prediction.tree;
+  }
+
+  // The training rows nearest to the input, or to a step of the output; asked for once.
+  nearest(step) {
+    const { now } = this;
+    now.nearest ??= new Map();
+    if (!now.nearest.has(step)) {
+      const body = { model: this.model.name, input: this.input };
+      if (step !== null) body.step = step;
+      if (step !== null && this.model.output.kind === "text") body.target = this.symbols;
+      now.nearest.set(step, api.ask("nearest", body).then(({ rows }) => rows));
+    }
+    return now.nearest.get(step);
   }
 
   follow(text) {
@@ -129,6 +175,8 @@ export class Panel {
     if (edits.target !== undefined) return { ...body, target: edits.target };
     const { prefix, ...options } = this.options;
     if (edits.prefix?.length) body.prefix = edits.prefix;
+    if (edits.avoid.length) body.avoid_prefixes = edits.avoid;
+    if (this.opened.has("tree") && this.model.output.kind === "text" && !this.treeless(edits)) body.tree = true;
     if (Object.keys(edits.oracle).length) body.oracle = edits.oracle;
     return { ...body, ...options };
   }

@@ -1,8 +1,10 @@
 // One result: the output, the inputs with the weights of the chosen step, the maps, other outputs of the beam.
 
+import { beamTree } from "./beam_tree.js";
 import { changes, comparison } from "./comparison.js";
-import { fill, keepFocus, make } from "./dom.js";
+import { fill, folded, keepFocus, make } from "./dom.js";
 import { heatmap } from "./heatmap.js";
+import { learned } from "./learned.js";
 import { looksOf, mapChooser, mapOver, weightsOf } from "./looks.js";
 import { measures, nBest } from "./nbest.js";
 import { plain, shade } from "./shading.js";
@@ -33,7 +35,7 @@ export class Result {
     this.map = make("section.map", { "aria-label": "all steps" });
     this.parts = make("div.parts", {}, this.inputs, this.detail, this.map);
     const others = nBest(prediction, this.model.search, (text) => panel.follow(text));
-    this.element = make("div.seen", {}, this.drawOutput(), this.drawComparison(), this.parts, others);
+    this.element = make("div.seen", {}, this.drawOutput(), this.drawComparison(), this.parts, others, this.drawTree(), this.drawLearned());
     this.drawInputs();
     this.drawMap();
     this.show();
@@ -69,6 +71,51 @@ export class Result {
     if (!this.edited || !this.tokens.length) return null;
     const places = (name) => (this.looks.maps[name] ?? this.looks.maps[this.looks.main])?.inputs ?? [];
     return comparison({ before: this.first, after: this.prediction, edits: this.edits.list, model: this.model, places });
+  }
+
+  // ------------------------------------------------------------ the beam tree
+
+  drawTree() {
+    if (this.model.output.kind !== "text") return null;
+    const { panel, edits } = this;
+    const place = make("div");
+    const show = (tree) => fill(place, beamTree({
+      tree,
+      kind: this.model.output.tokens,
+      shown: this.tokens.map((token) => token.text),
+      forced: Array.isArray(edits.prefix) ? edits.prefix.length : 0,
+      avoided: edits.avoid,
+      view: panel.treeView,
+      on: { force: (path) => panel.force(path), avoid: (path) => panel.avoid(path), allow: (path) => panel.allow(path) },
+    }));
+    const build = () => {
+      const reason = panel.treeless(edits);
+      if (reason) return make("p.quiet", {}, reason);
+      if (this.prediction.tree) show(this.prediction.tree);
+      else {
+        fill(place, make("p.quiet", {}, "Searching …"));
+        panel.tree().then(show, (error) => fill(place, make("p.complaint", {}, error.message)));
+      }
+      return place;
+    };
+    return make("section.beam", { "aria-label": "the beam as a tree" },
+      folded("The beam as a tree", build, { name: "tree", opened: panel.opened }));
+  }
+
+  // The training rows that are nearest; an ensemble has states of several models.
+  drawLearned() {
+    if (this.model.ensemble > 1) return null;
+    this.learned = learned({
+      index: this.model.index,
+      name: this.model.name,
+      reads: this.model.inputs.length > 0,
+      steps: this.tokens.length > 0,
+      edited: Object.keys(this.edits.oracle).length > 0,
+      kind: this.model.output.tokens,
+      nearest: (step) => this.panel.nearest(step),
+      opened: this.panel.opened,
+    });
+    return this.learned.element;
   }
 
   // ------------------------------------------------------------ inputs and maps
@@ -134,6 +181,7 @@ export class Result {
     this.row?.select(this.shown);
     this.light(this.shown);
     if (this.drawn !== this.shown) this.drawStep();
+    if (this.pointed === null && this.tokens[this.step]) this.learned?.show(this.step, this.tokens[this.step].text);
   }
 
   select(step) {
@@ -230,7 +278,7 @@ export class Result {
       point: (place) => this.pointPlace(map, place),
     };
     const text = this.model.output.kind === "text";
-    const explained = this.model.ensemble === 1;
+    const explained = this.model.explains ?? this.model.ensemble === 1;
     const { elements, editor } = stepDetail({ token, step, text, map, explained, opened: this.panel.opened, on });
     this.bars = editor;
     keepFocus(this.detail, () => fill(this.detail, elements));

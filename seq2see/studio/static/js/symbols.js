@@ -30,6 +30,12 @@ export function gluedTo(symbols, tokens) {
   return symbols.map((symbol, at) => at > 0 && (pieces ? !symbol.startsWith(START) : tokens === "character"));
 }
 
+// Symbols as running text, the end of an output included.
+export function running(symbols, tokens) {
+  const glued = gluedTo(symbols, tokens);
+  return symbols.map((symbol, at) => (at && !(glued[at] && !isSpecial(symbol)) ? " " : "") + visible(symbol)).join("");
+}
+
 // The way most letters run: Hebrew, Arabic and their kin to the left.
 export function directionOf(symbols) {
   const text = symbols.filter((symbol) => !isSpecial(symbol)).join("");
