@@ -1,7 +1,7 @@
 """A list of words as a language model: unigrams in ARPA format, out of word frequencies and lists of words.
 
-pip install wordfreq                                                  # 26,653 Hindi words with frequencies (CC BY-SA 4.0)
-apt-get install aspell-hi && zcat /usr/share/aspell/hi.cwl.gz | precat > aspell.txt         # 83,389 words (GPL)
+pip install wordfreq                                         # 26,653 Hindi words with frequencies (CC BY-SA 4.0)
+apt-get install aspell-hi && zcat /usr/share/aspell/hi.cwl.gz | precat > aspell.txt  # 83,389 words (GPL)
 python benchmarks/studies/word_list.py --language hi --words aspell.txt --out hindi.arpa
 seq2see evaluate MODEL --data TABLE --beam 10 --language-model hindi.arpa --lm-use rescore --lm-weight 0.3
 
