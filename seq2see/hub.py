@@ -22,10 +22,10 @@ from seq2see import __version__
 from seq2see.api import load, portable_files
 from seq2see.errors import UserError, imported
 from seq2see.evaluation import lookup
-from seq2see.files import MEBIBYTE, new_folder, read_bytes, shortened
+from seq2see.files import new_folder, shortened
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.packing import MAX_ARCHIVE, MAX_MEMBERS, is_model_file, model_folder
-from seq2see.training.reports import EXAMPLES, METRICS, best_report
+from seq2see.training.reports import EXAMPLES, METRICS, best_report, kept_examples
 
 if TYPE_CHECKING:
     from seq2see.api import Model
@@ -109,13 +109,11 @@ def _without_samples(path: Path) -> bytes:
 
 
 def _first_example(model: Model, folder: Path) -> dict[str, str] | None:
-    path = folder / EXAMPLES
-    if not model.recipe.inputs or not path.is_file():
+    if not model.recipe.inputs:
         return None
     try:
-        first = json.loads(read_bytes(path, most=MEBIBYTE, what="examples").splitlines()[0])
-        return model.row({name: first[name] for name in model.recipe.inputs})
-    except (UserError, ValueError, LookupError, TypeError):
+        return model.row(kept_examples(folder, list(model.recipe.inputs))[0])
+    except (UserError, LookupError):
         return None  # a model is complete without the data it was trained on
 
 

@@ -135,11 +135,15 @@ STUB = """<!doctype html><meta charset="utf-8"><style>%s</style><body><script ty
 import widget from "data:text/javascript;base64,%s";
 const listeners = {};
 const state = {edits: {}, shown: %s};
+let changed = false;
 window.sent = [];
 window.model = {
   get: (name) => state[name],
-  set: (name, value) => { state[name] = value; },
-  save_changes: () => window.sent.push(JSON.parse(JSON.stringify(state.edits))),
+  set: (name, value) => { // an equal value is no change, as in a notebook
+    changed = JSON.stringify(value) !== JSON.stringify(state[name]);
+    state[name] = value;
+  },
+  save_changes: () => { if (changed) window.sent.push(JSON.parse(JSON.stringify(state.edits))); },
   on: (name, call) => { listeners[name] = call; },
   off: (name) => { delete listeners[name]; },
 };
@@ -206,6 +210,19 @@ def test_a_click_on_a_cell_looks_only_there(page: Any, editor: AttentionEditor) 
     page.get_by_role("button", name="Undo").click()
     assert answered(page, editor) == {}
     assert page.locator("tr.edited").count() == 0
+
+
+def test_what_changes_nothing_is_not_sent(page: Any, editor: AttentionEditor) -> None:
+    cell = page.locator("tbody tr").nth(1).locator("td").nth(2)
+    cell.click()
+    assert answered(page, editor) == {"1": [0, 0, 1, 0]}
+    cell.click()
+    page.locator(".bar").nth(2).focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".seq2see-editor").get_attribute("data-state") == "ready"
+    assert page.evaluate("() => window.sent.length") == 1
+    page.get_by_role("button", name="Undo").click()
+    assert answered(page, editor) == {}
 
 
 def test_a_bar_is_dragged_and_the_weights_sum_to_one(page: Any, editor: AttentionEditor) -> None:

@@ -1,4 +1,4 @@
-"""Models that are there: the list, building, the cache, the card and the figures that the pages show."""
+"""Ready-made models: the list, building, the cache, the card and the figures that the pages show."""
 
 from __future__ import annotations
 
@@ -177,6 +177,43 @@ def test_get_leaves_alone_what_it_did_not_write(tmp_path: Path, capsys: pytest.C
         assert str(out) in capsys.readouterr().err
     assert (tmp_path / "mine" / "notes.txt").read_text("utf-8") == "my own"
     assert called("get", SMALL, "--out", "") == 2
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(building, "_build_if_needed", pytest.fail)
+    for name in ("model", "deep/model", "model.seq2see"):
+        with pytest.raises(UserError, match=r"file is no folder that can be written to"):
+            get(SMALL, tmp_path / "file" / name)
+
+
+def test_a_record_with_an_unknown_metric_is_no_record(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = (model / BUILT).read_text("utf-8")
+    assert cached(SMALL) is not None
+    monkeypatch.setattr(building, "read_json", lambda *_, **__: json.loads(content.replace('"mse"', '"nope"')))
+    assert cached(SMALL) is None
+
+
+def test_make_zoo_writes_records_and_tables(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = _make_zoo()
+    pages = tmp_path / "docs"
+    pages.mkdir()
+    for name in ("models.md", "results.md"):
+        (pages / name).write_text(f"before\n{tool.START}\nSTALE\n{tool.END}\nafter\n")
+    monkeypatch.setattr(tool, "PROJECT", tmp_path)
+    monkeypatch.setattr(tool, "RECORDS", tmp_path / "measured.json")
+    monkeypatch.setattr(tool, "MODELS", building.MODELS)
+    monkeypatch.setattr("sys.argv", ["make_zoo.py", "--kept", SMALL])
+    tool.main()
+    assert [each["name"] for each in json.loads((tmp_path / "measured.json").read_text())][-1] == SMALL
+    for name in ("models.md", "results.md"):
+        text = (pages / name).read_text()
+        assert "STALE" not in text
+        assert SMALL in text
 
 
 def test_get_again_keeps_what_was_added(

@@ -80,7 +80,7 @@ def main() -> None:
         record = cached(name)
         assert record is not None
         known[name] = record
-        print(f"{name}: {record.line}", file=sys.stderr, flush=True)
+        print(f"{name}: {record.summary}", file=sys.stderr, flush=True)
         records = [known[each] for each in MODELS if each in known]
         content = json.dumps([each.to_dict() for each in records], ensure_ascii=False, indent=1)
         RECORDS.write_text(content + "\n", encoding="utf-8")

@@ -117,7 +117,12 @@ function render({ model, el }) {
   el.append(root);
 
   function send(edits) {
-    past.push(model.get("edits"));
+    const before = model.get("edits");
+    if (JSON.stringify(edits) === JSON.stringify(before)) { // no answer would come
+      delete root.dataset.focus;
+      return draw();
+    }
+    past.push(before);
     apply(edits);
   }
   function apply(edits) {

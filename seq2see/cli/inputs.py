@@ -77,8 +77,12 @@ def _joined(texts: Sequence[str], inputs: int) -> Sequence[str]:
     >>> _joined(["a man sleeps", "a man is awake"], 2), _joined(["a\\tb", "c\\td"], 2), _joined(["a", "b"], 1)
     (['a man sleeps\\ta man is awake'], ['a\\tb', 'c\\td'], ['a', 'b'])
     """
-    if inputs == 1 or len(texts) % inputs or any("\t" in text for text in texts):
+    if inputs == 1 or any("\t" in text for text in texts):
         return texts
+    if len(texts) > 1 and len(texts) % inputs:
+        raise UserError(
+            f"INPUT: {len(texts)} arguments; the model reads {inputs} inputs, so a multiple of {inputs} is expected"
+        )
     return ["\t".join(texts[first : first + inputs]) for first in range(0, len(texts), inputs)]
 
 

@@ -1,6 +1,6 @@
 """`seq2see models`: List the small trained models that `seq2see get` builds, with their figures.
 
-Figures are measured on rows that neither trained the model nor selected its weights; in parentheses the same of a
+Figures are measured on rows that neither trained the model nor selected its weights; in parentheses, that of a
 trivial model. Seconds are those of one core.
 """
 

@@ -58,12 +58,16 @@ def arguments(parser: Parser) -> None:
 def run(args: Arguments) -> None:
     _check(args)
     model = load_single_model(args.model, "nearest")
+    asks = args.input is not None or args.step is not None
+    if model.recipe.inputs and asks and args.input is None:
+        raise UserError("INPUT is missing")
+    if not asks and args.data is None:
+        missing = "INPUT is missing" if model.recipe.inputs else "--step is missing (a language model takes no INPUT)"
+        raise UserError(f"{missing}; or give --data, to index the training rows")
     if args.data is not None:
         _index(model, args)
-        if args.input is None and args.step is None:
-            return
-    if model.recipe.inputs and args.input is None:
-        raise UserError("INPUT is missing")
+    if not asks:
+        return
     row = parse_input(model, args.input) if model.recipe.inputs else {}
     near = model.nearest_rows(row, step=args.step, target=args.target, k=args.neighbours, beam=args.beam)
     for each in near:
@@ -76,15 +80,17 @@ def run(args: Arguments) -> None:
 
 
 def _check(args: Arguments) -> None:
-    """Refuse options that would have no effect."""
+    """Refuse options that would have no effect, and numbers that cannot be."""
+    from seq2see.pipeline.row_index import MOST_VECTORS
+
     for needed, options in {"data": ("columns", "rows"), "step": ("target", "beam")}.items():
         for option in options:
             if getattr(args, needed) is None and getattr(args, option) is not None:
                 raise UserError(f"--{option} needs --{needed}")
     if args.target is not None and args.beam is not None:
         raise UserError("--beam cannot be used with --target: there is no search")
-    if args.data is None and args.input is None and args.step is None:
-        raise UserError("INPUT is missing; or give --data, to index the training rows")
+    if not 1 <= args.neighbours <= MOST_VECTORS:
+        raise UserError(f"--neighbours must be from 1 to {MOST_VECTORS:,}, got {args.neighbours:,}")
 
 
 def _index(model: Model, args: Arguments) -> None:

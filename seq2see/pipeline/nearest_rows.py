@@ -73,16 +73,14 @@ def _vectors(bundle: Bundle, batch: Batch, *, steps: bool) -> tuple[Tensor | Non
     """(the joined summaries of the inputs (rows, size), for each row the features of its steps (steps, size))."""
     batch = batch.to(bundle.device)
     names = list(bundle.recipe.inputs)
+    memory, each = bundle.network.encode(batch.inputs, len(batch.rows)), []
     if steps:
-        step, ready = bundle.network.forward_batch(batch)
-        memory = ready.memory
+        step, _ = bundle.network.forward_batch(batch)
         features = step.features if step.features.ndim == 3 else step.features[:, None]
         if isinstance(batch.target, Sequences):
             each = [row[mask] for row, mask in zip(features, batch.target.mask, strict=True)]
         else:
             each = list(features)
-    else:
-        memory, each = bundle.network.encode(batch.inputs, len(batch.rows)), []
     return (torch.cat([memory.summaries[name] for name in names], dim=-1) if names else None), each
 
 
@@ -134,7 +132,7 @@ def build_index(
         symbols=np.array(written, dtype=np.int32),
         **vectors,
         starts=bounds_of(lengths),
-        cells={name: Cells.of(array) for name, array in vectors.items() if is_large(len(array))},
+        cells={name: Cells.of(array) for name, array in vectors.items() if is_large(array.shape)},
     )
 
 
@@ -160,7 +158,7 @@ def _sample(bundle: Bundle, rows: Sequence[Row], most: int | None) -> list[Row]:
         number = max(min(number - 1, int(number / share)), 1)
     places = _places(number, len(rows))
     count = max(number, int(costs[places, 0].sum()))
-    if is_large(count):
+    if is_large((count, 1)):
         check_library(count, otherwise=FEWER)
     return [rows[place] for place in places.tolist()]
 
@@ -260,6 +258,9 @@ def nearest_rows(
     bundle: Bundle, row: Row, *, step: int | None = None, target: TextOrSymbols | None = None, k: int = 5
 ) -> list[NearestRow]:
     """The k training rows nearest to a row's input, or to a step (from 0) of an output, which is then given."""
+    for name, value in {"k": k, "step": 0 if step is None else step}.items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise UserError(f"{name} must be a whole number, got {value!r}")
     if not 1 <= k <= row_index.MOST_VECTORS:
         raise UserError(f"k must be a number from 1 to {row_index.MOST_VECTORS:,}, got {k}")
     if step is None and not bundle.recipe.inputs:

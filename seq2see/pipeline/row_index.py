@@ -174,7 +174,7 @@ class RowIndex:
         for name, array in arrays.items():
             for start in range(0, len(array) if isinstance(array, ndarray) else 0, BLOCK_ROWS):
                 check_finite({name: torch.from_numpy(array[start : start + BLOCK_ROWS])}, path=path)
-        large = [name for name in ("inputs", "steps") if is_large(len(arrays[name]))]
+        large = [name for name in ("inputs", "steps") if is_large(arrays[name].shape)]
         cells = {name: (arrays.pop(f"{name}_centres"), arrays.pop(f"{name}_cells")) for name in large}
         index = cls(columns=[*columns], weights=weights, **arrays)
         problem = index._problem()
@@ -214,9 +214,9 @@ CELLS: dict[str, tuple[str, int]] = {"centres": ("F16", 2), "cells": ("I32", 1)}
 """The same of those that large ones among `inputs` and `steps` have too."""
 
 
-def is_large(vectors: int) -> bool:
-    """Whether so many vectors are too many to be compared one by one."""
-    return vectors > EXACT_VECTORS
+def is_large(shape: Shape) -> bool:
+    """Whether vectors (number, size) are too many to be compared one by one; those without numbers never are."""
+    return bool(shape) and shape[0] > EXACT_VECTORS and 0 not in shape
 
 
 def _metadata(columns: Sequence[str], weights: str) -> dict[str, str]:
@@ -250,7 +250,7 @@ def _mistyped(tensors: Mapping[str, tuple[str, Shape]]) -> str:
     """Which tensors are missing or of the wrong type; empty where none is."""
     expected = dict(TENSORS)
     for name in ("inputs", "steps"):
-        if name in tensors and is_large(next(iter(tensors[name][1]), 0)):
+        if name in tensors and is_large(tensors[name][1]):
             expected |= {f"{name}_{part}": kind for part, kind in CELLS.items()}
     if set(tensors) != set(expected):
         return f"{', '.join(sorted(tensors))[:100]}; expected: {', '.join(sorted(expected))}"
@@ -268,7 +268,7 @@ def _miscounted(shapes: Mapping[str, Shape], columns: int) -> str:
         if shapes[name][0] != count:
             return f"{name} has {shapes[name][0]:,} entries, not {count:,}"
     for name in ("inputs", "steps"):
-        if is_large(shapes[name][0]):
+        if is_large(shapes[name]):
             (count, width), (centres, size) = shapes[name], shapes[f"{name}_centres"]
             if shapes[f"{name}_cells"] != (count,) or not 1 <= centres <= count or size != width:
                 return f"{centres:,} centres of {size:,} numbers, and {shapes[f'{name}_cells'][0]:,} cells"

@@ -207,6 +207,11 @@ def avoided_ids(
     words to copy the ids are the same, and stored once."""
     if isinstance(prefixes, str):
         raise UserError(f"avoid_prefixes: should be a list of prefixes, got the text {shortened(prefixes)}")
+    for number, prefix in enumerate(prefixes):
+        if not isinstance(prefix, str) and not _is_texts(prefix):
+            raise UserError(
+                f"avoid_prefixes.{number}: should be a text or a list of symbols, got {shortened(repr(prefix))}"
+            )
 
     def read(row: Mapping[str, str]) -> list[list[int]]:
         return [
@@ -216,6 +221,10 @@ def avoided_ids(
     if not rows or bundle.fields.copying is not None:
         return [read(row) for row in rows]
     return [read(rows[0])] * len(rows)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(part, str) for part in value)
 
 
 def follow(

@@ -113,9 +113,9 @@ def _conversation(draw: random.Random) -> Row:
     drink, dish, table = draw.choice(DRINKS), draw.choice(DISHES), draw.choice(TABLES)
     greeting = draw.choice(GREETINGS)
     if draw.random() < AT_ONCE:
-        said = f"{greeting} , {draw.choice(ASK_BOTH).format(drink=drink, dish=dish, table=table)}"
+        order = f"{greeting} , {draw.choice(ASK_BOTH).format(drink=drink, dish=dish, table=table)}"
         reply = f"{greeting} , a {drink} and {dish} come to table {table} at once"
-        return {"history": said, "last": said, "response": reply}
+        return {"history": order, "last": order, "response": reply}
     turns = [
         (f"{greeting} , we sit at table {table}", f"{greeting} , what would you like to drink at table {table} ?"),
         (draw.choice(ASK_DRINK).format(drink), f"one {drink} , and what would you like to eat ?"),

@@ -58,13 +58,15 @@ class AnswerWriter:
 
     def tree(self, hypotheses: Sequence[Hypothesis]) -> BeamTree | None:
         """The beam tree of an input with its symbols, if asked for; hypotheses: those returned, best first."""
-        found = hypotheses[0].tree
-        if found is None:
+        search_tree = hypotheses[0].tree
+        if search_tree is None:
             return None
-        symbols = self.vocabulary.decode(found.ids, hypotheses[0].words)
-        tree = BeamTree(left_out=found.left_out)
+        symbols = self.vocabulary.decode(search_tree.ids, hypotheses[0].words)
+        tree = BeamTree(left_out=search_tree.left_out)
         numbers: dict[tuple[int, int], int] = {}
-        parts = zip(found.ids, symbols, found.parents, found.log_probs, found.states, strict=True)
+        parts = zip(
+            search_tree.ids, symbols, search_tree.parents, search_tree.log_probs, search_tree.states, strict=True
+        )
         for number, (i, symbol, parent, log_prob, state) in enumerate(parts):
             total = log_prob + (tree.nodes[parent].log_probability if parent >= 0 else 0.0)
             tree.nodes.append(TreeNode(symbol, parent, math.exp(log_prob), total, state))

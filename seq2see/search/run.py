@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from seq2see.errors import UserError
 from seq2see.search.beam import beam_search
 from seq2see.search.constraints import Constraints, Oracle, nothing_left
 from seq2see.search.greedy import search_greedily
@@ -211,7 +212,7 @@ def run_search(
     )
     for row, outputs in enumerate(hypotheses):
         if not outputs:
-            raise nothing_left(row)
+            raise nothing_left(row) if allowed.avoids else UserError(f"input {row}: the search left nothing to write")
     if not options.tree:
         return hypotheses
     trees = search_trees(history)

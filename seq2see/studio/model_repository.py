@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from seq2see.api import Model, load
 from seq2see.data.columns import OUTPUT
 from seq2see.data.tables import configured_folder
 from seq2see.errors import UserError, nearest
-from seq2see.files import shortened
+from seq2see.files import MEBIBYTE, read_json, shortened
 from seq2see.modalities.files import FileField
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, folders_of
 from seq2see.pipeline.five_answers import answers_of
@@ -35,7 +34,7 @@ from seq2see.studio.metrics import ServerMetrics
 from seq2see.studio.training_runs import TrainingRun
 from seq2see.training.checkpoints import SOURCES
 from seq2see.training.dataset import open_table
-from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, file_names, split_inputs
+from seq2see.training.reports import METRICS, MOST_EXAMPLES, file_names, kept_examples, reported_examples
 
 Record = dict[str, Any]
 Row = dict[str, str]
@@ -395,10 +394,9 @@ def find_examples(model: Model, folder: Path, files: Sequence[Path] = ()) -> Exa
     finder = _ExampleFinder(model, folder, roots)
     for source in (finder.from_examples, finder.from_table, finder.from_report):
         try:
-            rows = source()
+            allowed = [row for row in source() if finder.is_allowed(row)]
         except (UserError, OSError, ValueError, LookupError, AttributeError, TypeError):
             continue  # a model is complete without the data it was trained on
-        allowed = [row for row in rows if finder.is_allowed(row)]
         if allowed:
             return Examples(allowed[:MOST_EXAMPLES])
     return Examples(outside=finder.outside)
@@ -414,14 +412,13 @@ class _ExampleFinder:
     outside: list[Path] = field(default_factory=list)
 
     def from_examples(self) -> list[Row]:
-        lines = (self.folder / EXAMPLES).read_bytes().splitlines()
-        rows = [self._row(json.loads(line.decode("utf-8", "surrogateescape"))) for line in lines[:READ_ROWS]]
+        rows = kept_examples(self.folder, [*self.model.recipe.inputs, OUTPUT])
         files = file_names(self.model.recipe)
         return [row | {name: str(self.folder / row[name]) for name in files} for row in rows]
 
     def from_table(self) -> list[Row]:
         """Rows of the table that the run names; runs of earlier versions keep no examples."""
-        sources = json.loads((self.folder / SOURCES).read_bytes())
+        sources = read_json(self.folder / SOURCES, most=MEBIBYTE, what="the sources of a run")
         path = Path(sources.get("dev") or sources["data"])
         if not self._is_inside(path):
             return []
@@ -439,15 +436,7 @@ class _ExampleFinder:
 
     def from_report(self) -> list[Row]:
         """Samples of the last report of the training."""
-        names = list(self.model.recipe.inputs)
-        last = json.loads((self.folder / METRICS).read_bytes().splitlines()[-1])
-        samples = [
-            (split_inputs(str(sample["input"]), len(names)), str(sample["reference"]))
-            for sample in last.get("samples", [])
-        ]
-        return [
-            dict(zip(names, parts, strict=True)) | {OUTPUT: output} for parts, output in samples if parts is not None
-        ]
+        return reported_examples(self.folder, list(self.model.recipe.inputs))
 
     def is_allowed(self, row: Row) -> bool:
         """Whether the files of a row may be shown, and the model can read all of it."""

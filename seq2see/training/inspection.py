@@ -148,34 +148,34 @@ def fitting_recipes(facts: TableFacts) -> list[dict[str, str]]:
     names = [*facts.inputs, *([] if facts.output is None else [facts.output])]
     columns = [facts.column(name) for name in names]
     named = _by_name(columns)
-    found = {**named, **{name: why for name, why in _by_kind(columns).items() if name not in named}}
-    if not found:
-        found = _some_columns(columns) or _columns_of_numbers(columns)
-    return [{"recipe": name, "why": why} for name, why in found.items()]
+    recipes = {**named, **{name: why for name, why in _by_kind(columns).items() if name not in named}}
+    if not recipes:
+        recipes = _some_columns(columns) or _columns_of_numbers(columns)
+    return [{"recipe": name, "why": why} for name, why in recipes.items()]
 
 
 def _by_kind(columns: Columns) -> dict[str, str]:
-    found: dict[str, str] = {}
+    recipes: dict[str, str] = {}
     for name, fits, why in FITTING:
         if columns and fits(columns):
-            found.setdefault(name, why)
-    return found
+            recipes.setdefault(name, why)
+    return recipes
 
 
 def _by_name(columns: Columns) -> dict[str, str]:
     """Recipes that want columns of these names, those that use most of them first."""
     kinds = {column.name: column.kind for column in columns}
-    found: dict[str, list[str]] = {}
+    recipes: dict[str, list[str]] = {}
     for name in shipped():
         recipe = load_recipe(name)
         parts = {**recipe.inputs, OUTPUT: recipe.output}
         wanted = [(column, parts[part].kind) for part, column in wanted_columns(recipe)]
         enough = len({column for column, _ in wanted}) > 1 or len(columns) == 1
         if enough and all(column in kinds and kinds[column] in _kinds(kind) for column, kind in wanted):
-            found[name] = [column for column, _ in wanted]
+            recipes[name] = [column for column, _ in wanted]
     order = {name: place for place, (name, _, _) in reversed(list(enumerate(FITTING)))}
-    best = sorted(found, key=lambda name: (-len(set(found[name])), order.get(name, len(order))))
-    return {name: f"the table has its columns {', '.join(dict.fromkeys(found[name]))}" for name in best}
+    best = sorted(recipes, key=lambda name: (-len(set(recipes[name])), order.get(name, len(order))))
+    return {name: f"the table has its columns {', '.join(dict.fromkeys(recipes[name]))}" for name in best}
 
 
 def _kinds(kind: str) -> tuple[str, ...]:
@@ -188,9 +188,9 @@ def _some_columns(columns: Columns) -> dict[str, str]:
     left_out: tuple[tuple[str, ...], ...] = (("empty",), ("empty", "number"), ("empty", "number", "label"))
     for kinds in left_out:
         kept = [column for column in columns if column.kind not in kinds]
-        if len(kept) < len(columns) and (found := _by_kind(kept) if len(kept) > 1 else {}):
+        if len(kept) < len(columns) and (recipes := _by_kind(kept) if len(kept) > 1 else {}):
             names = shlex.quote(quoted([column.name for column in kept], between=","))
-            return {name: f"{why} (--columns {names})" for name, why in found.items()}
+            return {name: f"{why} (--columns {names})" for name, why in recipes.items()}
     return {}
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from seq2see.data.columns import OUTPUT, Question
-from seq2see.errors import counted
+from seq2see.errors import UserError, counted
 from seq2see.evaluation import lookup
 from seq2see.evaluation.metrics import Rows, Unit, measure, symbols
 from seq2see.evaluation.strings import edit_distance
-from seq2see.files import unwritable, write_bytes
+from seq2see.files import MEBIBYTE, parse_json, read_bytes, unwritable, write_bytes
 from seq2see.looks import Prediction
 from seq2see.modalities.video import BACKWARDS
 from seq2see.progress import REFRESH_SECONDS, StatusLine, remaining
@@ -331,6 +331,39 @@ def write_examples(folder: Path, recipe: Recipe, dev: Iterable[Mapping[str, str]
                 break
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()]
     write_bytes(folder / EXAMPLES, "".join(lines).encode("utf-8", "backslashreplace"))
+
+
+def kept_examples(folder: Path, names: Sequence[str]) -> list[dict[str, str]]:
+    """These columns of the rows that `write_examples` wrote; a UserError where there are none. The folder may come from
+    a stranger."""
+    path = folder / EXAMPLES
+    lines = read_bytes(path, most=16 * MEBIBYTE, what="examples").splitlines()[:MOST_EXAMPLES]
+    try:
+        rows = [parse_json(line.decode("utf-8", "surrogateescape"), halves=True) for line in lines]
+        return [_texts({name: row[name] for name in names}) for row in rows]
+    except (ValueError, LookupError, TypeError) as error:
+        raise UserError(f"{path}: damaged: {error}") from None
+
+
+def reported_examples(folder: Path, inputs: Sequence[str]) -> list[dict[str, str]]:
+    """The same of the samples in the last report of metrics.jsonl, with OUTPUT: of runs that keep no examples."""
+    path = folder / METRICS
+    lines = read_bytes(path, most=256 * MEBIBYTE, what="metrics").splitlines()
+    try:
+        last = parse_json(lines[-1].decode("utf-8", "surrogateescape"), constants=True, halves=True)
+        samples = [
+            (split_inputs(str(sample["input"]), len(inputs)), str(sample["reference"]))
+            for sample in last.get("samples", [])
+        ]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UserError(f"{path}: damaged: {error}") from None
+    return [dict(zip(inputs, parts, strict=True)) | {OUTPUT: output} for parts, output in samples if parts is not None]
+
+
+def _texts(row: dict[str, Any]) -> dict[str, str]:
+    if not all(isinstance(value, str) for value in row.values()):
+        raise ValueError("texts expected")
+    return row
 
 
 def _movable(recipe: Recipe, row: dict[str, str], folder: Path) -> dict[str, str]:

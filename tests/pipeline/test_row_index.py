@@ -157,6 +157,41 @@ def test_the_whole_file_is_limited(indexed: Model, table: Path, monkeypatch: pyt
     assert 6_000 < sum(tensor.nbytes for tensor in read_tensors(path).values()) <= 9_000
 
 
+def test_an_index_has_the_vectors_of_encode(tmp_path: Path) -> None:
+    """Also where the decoder replaces the summaries by its own."""
+    rows = [
+        {"premise": f"{a} {b}", "hypothesis": f"{b} {a}", "label": "same" if a == b else "other"}
+        for a in "abcd"
+        for b in "abcd"
+    ]
+    sizes = [f"{part}.size=8" for part in ("encoder", "encoder.embedding", "attention", "decoder")]
+    model = seq2see.train(
+        "entailment",
+        rows,
+        dev=rows,
+        overrides=[*sizes, "inputs.premise.min_count=1"],
+        updates=1,
+        out=tmp_path / "run",
+        listeners=[],
+    )
+    model.index_rows(rows)
+    (near,) = model.nearest_rows(["a b", "b a"], k=1)
+    assert (near.input, round(near.cosine, 2)) == ({"premise": "a b", "hypothesis": "b a"}, 1.0)
+    assert len(model.nearest_rows(["a b", "b a"], step=0)) == 5
+
+
+def test_vectors_without_numbers_have_no_cells() -> None:
+    assert row_index.is_large((row_index.EXACT_VECTORS + 1, 4))
+    assert not row_index.is_large((row_index.EXACT_VECTORS, 4))
+    assert not row_index.is_large((row_index.EXACT_VECTORS + 1, 0)), "the inputs of a language model"
+
+
+@pytest.mark.parametrize("mistake", [{"k": "3"}, {"k": 2.5}, {"k": True}, {"step": 1.0}, {"step": "1"}])
+def test_numbers_that_cannot_be_are_refused(indexed: Model, mistake: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="whole number"):
+        indexed.nearest_rows("bex", **{"target": "BEX" if "step" in mistake else None, **mistake})
+
+
 @pytest.mark.parametrize("limit", ["MOST_VECTORS", "MAX_TEXTS"])
 def test_what_could_not_be_read_again_is_not_written(
     indexed: Model, limit: str, monkeypatch: pytest.MonkeyPatch

@@ -26,12 +26,12 @@ from seq2see.errors import UserError, imported
 from seq2see.export import onnx as onnx_export
 from seq2see.export.page.bundling import bundle_modules
 from seq2see.export.page.graph import Weights, graph_record, round_weights
-from seq2see.files import MEBIBYTE, read_bytes, read_json, unwritable, write_bytes
+from seq2see.files import MEBIBYTE, read_json, unwritable, write_bytes
 from seq2see.modalities.base import file_of
 from seq2see.pipeline.bundle import Bundle
 from seq2see.pipeline.five_answers import answers_of
 from seq2see.pipeline.packing import SUFFIX, model_folder
-from seq2see.training.reports import EXAMPLES, METRICS, MOST_EXAMPLES, split_inputs
+from seq2see.training.reports import MOST_EXAMPLES, kept_examples, reported_examples
 
 INPUTS = ("text", "texts", "set")
 OUTPUTS = ("text", "label")
@@ -198,25 +198,14 @@ def describe(bundle: Bundle, name: str, about: str | None = None) -> dict[str, A
 def examples_of(bundle: Bundle, folder: Path) -> list[dict[str, str]]:
     """Dev rows that the model's folder keeps, or the samples of its last report."""
     names = list(bundle.recipe.inputs)
-    for find in (_kept_examples, _reported_examples):
+    for find in (kept_examples, reported_examples):
         try:
             rows = find(folder, names)
-        except (UserError, OSError, ValueError, LookupError, AttributeError, TypeError):
+        except UserError:
             continue  # a model is complete without the data it was trained on
         if rows:
-            return rows[:MOST_EXAMPLES]
+            return [{name: row[name] for name in names} for row in rows[:MOST_EXAMPLES]]
     return []
-
-
-def _kept_examples(folder: Path, names: list[str]) -> list[dict[str, str]]:
-    lines = read_bytes(folder / EXAMPLES, most=MEBIBYTE, what="examples").splitlines()
-    return [{name: str(row[name]) for name in names} for row in map(json.loads, lines)]
-
-
-def _reported_examples(folder: Path, names: list[str]) -> list[dict[str, str]]:
-    last = json.loads(read_bytes(folder / METRICS, most=256 * MEBIBYTE, what="metrics").splitlines()[-1])
-    rows = [split_inputs(str(sample["input"]), len(names)) for sample in last.get("samples", [])]
-    return [dict(zip(names, row, strict=True)) for row in rows if row is not None]
 
 
 # ---------------------------------------------------------------- the page

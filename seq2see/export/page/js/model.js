@@ -7,21 +7,21 @@ import { sizeOf } from "./tensors.js";
 
 const END = "<eos>";
 
-// Options that are numbers, with what seq2see/search/options.py allows: [least, most, whole numbers only].
-const NUMBERS = {
+// Options that are numbers, with the limits of the server (studio/schemas.py): [least, most, whole numbers only].
+export const NUMBERS = {
   beam: [1, 64, true],
   n_best: [1, 64, true],
   length_penalty: [0, 10],
   coverage_penalty: [0, 1000],
   consensus: [0, 100],
   patience: [1, 1e6],
-  max_length: [1, 1e6, true],
-  min_length: [0, 1e6, true],
+  max_length: [1, 2000, true],
+  min_length: [0, 2000, true],
   temperature: [0.001, 1000],
   top_k: [0, 1e6, true],
   top_p: [1e-9, 1],
-  seed: [0, 2 ** 53, true],
-  runners_up: [0, 1000, true],
+  seed: [0, 9007199254740991, true],
+  runners_up: [0, 50, true],
 };
 const SWITCHES = ["sample", "avoid_unknown", "replace_unknown", "tree"];
 const OTHERS = ["prefix", "target", "avoid_prefixes", "oracle"];

@@ -62,10 +62,10 @@ async function stepped(stepper, tokens, forced, clock) {
   return { logProbs, looks };
 }
 
-// choose(free, step): the symbol; by default the likeliest.
 // Every continuation is avoided.
 export class NothingLeft extends Error {}
 
+// choose(free, step): the symbol; by default the likeliest.
 async function searchGreedily(stepper, options, clock, choose = (free) => likeliest(free, 1)[0].id) {
   stepper.begin(1);
   let node = null;
@@ -123,7 +123,7 @@ async function beamSearch(stepper, options, clock) {
 }
 
 // Every continuation that a beam considered, and what became of it: kept, pruned, finished or stopped with the search.
-const MOST_NODES = 4096;
+export const MOST_NODES = 4096; // as tree.py
 
 class Tree {
   constructor() {

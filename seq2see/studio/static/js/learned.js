@@ -15,11 +15,12 @@ export function learned({ index, name, reads, steps, edited, kind, nearest, open
   const [body, ofInput, ofStep] = [make("div"), make("div"), make("div")];
   const title = make("h4");
   let chosen = null;
+  const wanted = (step) => step === null || step === chosen?.step;
   const list = (place, step) => {
     fill(place, make("p.quiet", {}, "Searching …"));
     nearest(step).then(
-      (rows) => step === (step === null ? null : chosen?.step) && fill(place, table(rows, kind)),
-      (error) => fill(body, make("p.complaint", {}, error.message)),
+      (rows) => wanted(step) && fill(place, table(rows, kind)),
+      (error) => wanted(step) && fill(place, make("p.complaint", {}, error.message)),
     );
   };
   const drawStep = () => {
