@@ -258,7 +258,8 @@ def nearest_rows(
     bundle: Bundle, row: Row, *, step: int | None = None, target: TextOrSymbols | None = None, k: int = 5
 ) -> list[NearestRow]:
     """The k training rows nearest to a row's input, or to a step (from 0) of an output, which is then given."""
-    for name, value in {"k": k, "step": 0 if step is None else step}.items():
+    numbers: dict[str, object] = {"k": k, "step": 0 if step is None else step}
+    for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool):
             raise UserError(f"{name} must be a whole number, got {value!r}")
     if not 1 <= k <= row_index.MOST_VECTORS:

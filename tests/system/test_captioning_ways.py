@@ -70,7 +70,9 @@ def captioned_pictures(folder: Path, number: int) -> list[Row]:
 
 
 @pytest.mark.filterwarnings("ignore:perplexity is given the places chosen")
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[] if way == "grid, doubly stochastic" else pytest.mark.slow) for way in WAYS]
+)
 def test_what_is_said_is_what_is_seen(tmp_path: Path, way: str) -> None:
     rows = captioned_pictures(tmp_path, 460)
     overrides = [*SMALL, *WAYS[way]]

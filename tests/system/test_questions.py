@@ -72,6 +72,7 @@ def test_the_answer_needs_the_picture_and_the_question(tmp_path: Path) -> None:
     assert answer.looks.layouts["image"] == {"kind": "grid", "shape": [4, 4]}
 
 
+@pytest.mark.slow
 def test_answers_may_be_written_word_by_word(tmp_path: Path) -> None:
     rows = questions(tmp_path, 220)
     longer = [{**row, "answer": f"it is {row['answer']}"} for row in rows]

@@ -114,6 +114,7 @@ def test_several_channels_come_back_as_rows(tides: Path, tmp_path: Path) -> None
     assert abs(np.array(answer)[0, 2] - 1013) < 60
 
 
+@pytest.mark.slow
 def test_a_series_can_be_described_in_words(motions: Path) -> None:
     overrides = [
         *QUICK,

@@ -66,6 +66,7 @@ def test_letters_nobody_put_in_order_are_sorted(sorter: Trained) -> None:
     sorts(sorter)
 
 
+@pytest.mark.slow
 def test_elements_that_look_at_each_other_sort_too(tmp_path: Path) -> None:
     trained = learn("set-to-sequence", *rows(), tmp_path, updates=250, overrides=[*LOOKING, *SMALL], kind="jsonl")
     sorts(trained)

@@ -16,6 +16,7 @@ from tests.system.test_sounds import folder as sounds  # noqa: F401 - a fixture
 LAYERS = {"kind": "transformer", "size": 48, "layers": 2, "feedforward": 96, "dropout": 0.0}
 
 
+@pytest.mark.slow
 def test_captions_of_pictures(
     pictures: Path,  # noqa: F811
     tmp_path: Path,
