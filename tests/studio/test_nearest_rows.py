@@ -172,3 +172,32 @@ def test_without_an_index_the_page_says_how_to_make_one(page: Visit) -> None:
     page.page.locator(".learned", has_text="seq2see nearest bare --data TABLE").wait_for()
     page.page.click(".token[data-step='1']")
     assert page.page.locator(".near").count() == 0
+
+
+def test_a_step_that_was_not_answered_is_asked_for_again(page: Visit) -> None:
+    refused = []
+
+    def refuse_once(route: Any) -> None:
+        if route.request.post_data_json.get("step") == 1 and not refused:
+            refused.append(route.request.url)
+            route.fulfill(status=503, json={"error": "busy"})
+        else:
+            route.continue_()
+
+    page.open("speller")
+    page.type("fade")
+    if not page.page.locator("[data-part=learned]").evaluate("one => one.open"):
+        page.page.click("[data-part=learned] summary")
+    page.page.wait_for_function("() => document.querySelectorAll('.near li').length === 10")
+    page.page.route("**/api/nearest", refuse_once)
+    page.page.click(".token[data-step='1']")
+    page.page.locator(".learned .complaint").wait_for()
+    assert page.page.locator(".near li").count() == 5, "the input's stay"
+    page.page.click(".token[data-step='0']")
+    page.page.wait_for_function("() => document.querySelectorAll('.near li').length === 10")
+    page.page.click(".token[data-step='1']")
+    page.page.locator(".learned h4", has_text="step 2").wait_for()
+    page.page.wait_for_function("() => document.querySelectorAll('.near li').length === 10")
+    page.page.unroute("**/api/nearest")
+    assert len(refused) == 1
+    page.faults[:] = [fault for fault in page.faults if "503" not in fault]  # the browser's word of it

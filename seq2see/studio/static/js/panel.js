@@ -114,7 +114,7 @@ export class Panel {
       const body = { model: this.model.name, input: this.input };
       if (step !== null) body.step = step;
       if (step !== null && this.model.output.kind === "text") body.target = this.symbols;
-      now.nearest.set(step, api.ask("nearest", body).then(({ rows }) => rows, (error) => {
+      now.nearest.set(step, api.ask("nearest", body).then(({ rows }) => rows).catch((error) => {
         now.nearest.delete(step); // it may be answered the next time
         throw error;
       }));
