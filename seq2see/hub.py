@@ -25,7 +25,7 @@ from seq2see.evaluation import lookup
 from seq2see.files import new_folder, shortened
 from seq2see.pipeline.bundle import RECIPE, WEIGHTS, Bundle
 from seq2see.pipeline.packing import MAX_ARCHIVE, MAX_MEMBERS, is_model_file, model_folder
-from seq2see.training.reports import EXAMPLES, METRICS, best_report, kept_examples
+from seq2see.training.reports import EXAMPLES, METRICS, best_report, kept_examples, read_reports
 
 if TYPE_CHECKING:
     from seq2see.api import Model
@@ -103,9 +103,9 @@ def write_repository(model: str | Path, folder: Path, *, repo: str, license: str
 
 def _without_samples(path: Path) -> bytes:
     """The lines of metrics.jsonl without rows of the table."""
-    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-    kept = [{key: value for key, value in line.items() if key != "samples"} for line in lines]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept).encode()
+    reports = read_reports(path.parent)
+    kept = [{key: value for key, value in report.items() if key != "samples"} for report in reports]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept).encode("utf-8", "backslashreplace")
 
 
 def _first_example(model: Model, folder: Path) -> dict[str, str] | None:

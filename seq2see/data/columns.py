@@ -309,7 +309,7 @@ def resolve(
     several: names whose values may lie in several columns, for the advice of messages.
 
     The user's columns come first; then the recipe's names if the header has them; then, with a note, the table's
-    columns in order if their number fits exactly. A column `history[-1]` is the last item of the lists in column
+    columns in order if their number fits exactly (refused if the name of an input would turn that order round). A column `history[-1]` is the last item of the lists in column
     `history`. Names with the same column (an autoencoder's input and output) count as one.
     """
     if isinstance(columns, str):
@@ -337,6 +337,9 @@ def resolve(
             taken = {other for column in named.values() for other in (column, _base(column))}
             left = iter([column for column in table_columns if column not in taken])
             mapping = {name: named.get(name) or next(left) for name in chosen}
+            turned = [_base(column) for column in mapping.values()] != [_base(column) for column in table_columns]
+            if named and OUTPUT not in named and turned:
+                raise UserError(_turned_round(table_columns, mapping, *named.values(), path=path))
             return Resolution(mapping, None if ".txt" in Path(path).suffixes else _note(mapping))
     raise UserError(_not_found(table_columns, wanted, needed, several, path=path))
 
@@ -434,16 +437,31 @@ def _not_found(
     *,
     path: str | Path,
 ) -> str:
+    """The message for a table without the recipe's columns. Of a table with more columns than are wanted nobody knows
+    which are meant: the example has the recipe's names in capitals in place of them."""
     unknown = [column for name, column in wanted if name in needed and not has_column(column, table_columns)]
     missing = [part for column in unknown for part in missing_members(column, table_columns)]
     hints = "".join(nearest(column, table_columns) for column in missing[:1])
-    example = as_option(table_columns[: len(wanted)]) if len(table_columns) >= len(wanted) else "A,B"
+    shown = [column if has_column(column, table_columns) else column.upper() for _, column in wanted]
+    if len(table_columns) == len(wanted):
+        shown = list(table_columns)
+    example = as_option(shown)
     if numbered := _numbered_example(table_columns, wanted, several):
         example = as_option(numbered)
     return (
         f"{path}: no column {', '.join(map(repr, missing))}{hints}; the recipe wants: "
         f"{quoted([column for _, column in wanted])}; the table has: {quoted(table_columns)};"
         f" give --columns in the recipe's order, for example --columns {example}"
+    )
+
+
+def _turned_round(
+    table_columns: Sequence[str], mapping: Mapping[str, str], column: str, *_: str, path: str | Path
+) -> str:
+    """The message where the name of an input would turn the order of the columns round: either may be meant."""
+    return (
+        f"{path}: column '{column}' has the name of the recipe's input, but is not in its place; give --columns {as_option(list(mapping.values()))} if that is meant, or --columns "
+        f"{as_option(table_columns)} for the order of the table"
     )
 
 

@@ -55,7 +55,7 @@ def _by_name(value: Any, fields: Fields) -> Mapping[str, Any]:
                 f"the model reads {counted(len(names), 'input')} ({', '.join(names) or 'none'}), got {len(value)}"
             )
         value = dict(zip(names, value, strict=True))
-    value = _by_column(value, fields)
+    value = _without_output(_by_column(value, fields), fields)
     if not isinstance(value, Mapping) or set(value) != set(names):
         got = ", ".join(map(str, value)) if isinstance(value, Mapping) else repr(value)
         form = "" if isinstance(value, Mapping) else f"; {_form_of(fields)}"
@@ -69,6 +69,14 @@ def _by_column(value: Any, fields: Fields) -> Any:
     if not isinstance(value, Mapping) or set(columns) & set(value) or not set(columns.values()) <= set(value):
         return value
     return {name: value[column] for name, column in columns.items()}
+
+
+def _without_output(value: Any, fields: Fields) -> Any:
+    """The row of a table without its output, under the recipe's name or that of its column."""
+    if not isinstance(value, Mapping) or not set(fields.inputs) < set(value):
+        return value
+    outputs = {OUTPUT, fields.output.settings.column} - set(fields.inputs)
+    return {name: each for name, each in value.items() if name not in outputs}
 
 
 def is_numbers(value: Any, fields: Fields) -> bool:

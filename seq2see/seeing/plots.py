@@ -158,6 +158,8 @@ def read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float], 
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise UserError(f"{path}, line {number}: not JSON ({error.msg})") from error
+        except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
+            raise UserError(f"{path}, line {number}: no report of a training") from None
         flat = _flat(record)
         keys |= flat.keys()
         if measure in flat and against in flat and not flat.get("averaged"):

@@ -484,7 +484,7 @@ class Results:
             record.pop("variant")
             groups = {name: GroupOutcome(**group) for name, group in record.pop("groups", {}).items()}
             return run, Outcome(**record, groups=groups)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise UserError(
                 f"{self.path}: damaged, a line is not the result of a run: {line[:60]!r} ({error})"
             ) from None

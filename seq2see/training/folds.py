@@ -266,5 +266,5 @@ def read_left_out(path: Path) -> dict[str, list[Measured]]:
         return {
             group: [Measured.from_records(several) for several in parts.values()] for group, parts in records.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path}: missing or damaged: {error}; remove the run's folder to train it again") from None

@@ -147,22 +147,41 @@ class Journal:
 def update_of(line: bytes) -> float:
     """The update of a line; infinity for a line that was cut short by a kill."""
     try:
-        return int(json.loads(line)["update"])
-    except (ValueError, KeyError, TypeError):
+        return int(parse_report(line)["update"])
+    except (ValueError, KeyError, TypeError, OverflowError):
         return float("inf")
+
+
+def parse_report(line: bytes) -> dict[str, Any]:
+    """A line of metrics.jsonl; a ValueError where it is none."""
+    record = parse_json(line.decode("utf-8", "surrogateescape"), constants=True, halves=True)
+    if not isinstance(record, dict):
+        raise ValueError("a JSON object is expected")
+    return record
+
+
+def read_reports(folder: Path) -> list[dict[str, Any]]:
+    """All lines of metrics.jsonl; a UserError names one that is damaged."""
+    path = folder / METRICS
+    reports = []
+    for number, line in enumerate(read_bytes(path, most=256 * MEBIBYTE, what="metrics").splitlines(), 1):
+        try:
+            reports.append(parse_report(line))
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: damaged: {error}") from None
+    return reports
 
 
 def mean_is_reported(folder: Path, update: int) -> bool:
     """Whether the last line is about the mean of the best weights after this update: the run had come to its end."""
     path = folder / METRICS
     lines = path.read_bytes().splitlines() if path.is_file() else []
-    return bool(lines) and update_of(lines[-1]) == update and bool(json.loads(lines[-1]).get("averaged"))
+    return bool(lines) and update_of(lines[-1]) == update and bool(parse_report(lines[-1]).get("averaged"))
 
 
 def best_report(folder: Path) -> dict[str, Any]:
     """The report of metrics.jsonl whose weights are the model."""
-    lines = (folder / METRICS).read_bytes().splitlines()
-    reports: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    reports = read_reports(folder)
     return next((report for report in reversed(reports) if report.get("best")), reports[-1] if reports else {})
 
 
@@ -347,16 +366,14 @@ def kept_examples(folder: Path, names: Sequence[str]) -> list[dict[str, str]]:
 
 def reported_examples(folder: Path, inputs: Sequence[str]) -> list[dict[str, str]]:
     """The same of the samples in the last report of metrics.jsonl, with OUTPUT: of runs that keep no examples."""
-    path = folder / METRICS
-    lines = read_bytes(path, most=256 * MEBIBYTE, what="metrics").splitlines()
+    lines = read_bytes(folder / METRICS, most=256 * MEBIBYTE, what="metrics").splitlines()
     try:
-        last = parse_json(lines[-1].decode("utf-8", "surrogateescape"), constants=True, halves=True)
         samples = [
             (split_inputs(str(sample["input"]), len(inputs)), str(sample["reference"]))
-            for sample in last.get("samples", [])
+            for sample in parse_report(lines[-1]).get("samples", [])
         ]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: damaged: {error}") from None
+        raise UserError(f"{folder / METRICS}: damaged: {error}") from None
     return [dict(zip(inputs, parts, strict=True)) | {OUTPUT: output} for parts, output in samples if parts is not None]
 
 

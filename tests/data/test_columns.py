@@ -36,11 +36,21 @@ def test_a_name_that_is_there_is_not_given_to_another() -> None:
     assert resolve(["phonemes", "spelling"], WANTED, path="x.tsv").mapping == {"word": "spelling", "output": "phonemes"}
 
 
+def test_the_name_of_an_input_does_not_turn_a_table_round() -> None:
+    wanted = [("word", "latin"), ("output", "native")]
+    message = error_of(lambda: resolve(["arabic", "latin"], wanted, path="x.tsv"))
+    assert "x.tsv: column 'latin'" in message
+    assert "--columns latin,arabic" in message
+    assert "--columns arabic,latin" in message
+    assert resolve(["latin", "arabic"], wanted, path="x.tsv").mapping == {"word": "latin", "output": "arabic"}
+    assert resolve(["arabic", "latin"], wanted, path="x.tsv", optional=("output",)).mapping == {"word": "latin"}
+
+
 def test_other_counts_are_refused_with_both_lists() -> None:
     message = error_of(lambda: resolve(["id", "wrod", "ipa"], WANTED, path="x.tsv"))
     assert message.startswith("x.tsv: no column 'word', 'phonemes' (did you mean 'wrod'?)")
     assert "the recipe wants: word, phonemes; the table has: id, wrod, ipa" in message
-    assert "--columns id,wrod" in message
+    assert "--columns WORD,PHONEMES" in message, "nobody knows which are meant"
 
 
 def test_wrong_columns_given() -> None:
@@ -54,7 +64,7 @@ def test_numbered_columns_of_one_input_are_suggested_together() -> None:
     wanted = [("series", "series"), ("output", "output")]
     table = ["label", *(f"t{step}" for step in range(100))]
     assert "--columns 't*,label'" in error_of(lambda: resolve(table, wanted, path="x.csv", several={"series"}))
-    assert "--columns label,t0" in error_of(lambda: resolve(table, wanted, path="x.csv"))
+    assert "--columns SERIES,OUTPUT" in error_of(lambda: resolve(table, wanted, path="x.csv"))
     given = error_of(lambda: resolve(table, wanted, ["t0", "t1", "label"], path="x.csv", several={"series"}))
     assert "--columns 't*,label'" in given
     other = ["label", "time", "t0", "t1", "t2"]  # t* is more than those that are numbered

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.cli.figure import add_drawing, check_drawing, finish, named_paths
-from seq2see.cli.parser import Arguments, Parser
+from seq2see.cli.parser import Arguments, Parser, add_plugin
 from seq2see.errors import UserError, nearest
 
 EXAMPLES = (
@@ -31,6 +31,7 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--against", metavar="KEY", default="update", help=f"x axis: {', '.join(AXES)} (default: update)"
     )
+    add_plugin(parser)
     add_drawing(parser)
 
 
