@@ -20,7 +20,7 @@ from seq2see.evaluation.faithfulness import Faithfulness
 from seq2see.evaluation.report import TrainingOverlap
 from seq2see.locking import lock_folder
 from seq2see.looks import Prediction
-from seq2see.pipeline.bundle import Bundle, folders_of
+from seq2see.pipeline.bundle import WEIGHTS, Bundle, folders_of
 from seq2see.pipeline.dataset import reverse_videos, with_directions
 from seq2see.pipeline.evaluator import evaluate_model
 from seq2see.pipeline.explain import Explanation, explain
@@ -393,11 +393,15 @@ class Model:
         memory = self.bundle.network.encode(fields.batch([row]).to(self.bundle.device).inputs, 1)
         return place_names(memory.places[f"{name}.{part}" if part else name])
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model's folder; refused while a training runs in it."""
-        bundle = self._single("save")
-        with lock_folder(Path(folder)):
-            bundle.save(Path(folder))
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model's folder; refused while a training runs in it, and where it holds another model unless
+        `overwrite`."""
+        bundle, folder = self._single("save"), Path(folder)
+        own = bundle.folder is not None and folder.exists() and folder.samefile(bundle.folder)
+        if (folder / WEIGHTS).exists() and not (own or overwrite):
+            raise UserError(f"{folder}: already holds a model; give another folder, or overwrite=True to replace it")
+        with lock_folder(folder):
+            bundle.save(folder)
 
     def _single(self, what: str) -> Bundle:
         """The only model; an ensemble is refused, as each of its models has its own states and parameters."""

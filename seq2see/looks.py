@@ -284,6 +284,15 @@ class Prediction:
             reason=reason,
         )
 
+    def __repr__(self) -> str:
+        """Prediction('le chat noir', score -0.0213); the fields have the rest."""
+        if self.reason:
+            return f"Prediction(blank: {self.reason})"
+        if self.numeric:
+            form = self.image if isinstance(self.image, str) else " x ".join(map(str, np.shape(self.answer)))
+            return f"Prediction({'image' if self.vector is None else 'vector'}: {form})"
+        return f"Prediction({self.answer!r}, score {self.score:.4f})"
+
     @property
     def answer(self) -> Any:
         """The text, label, vector or image, whichever there is."""

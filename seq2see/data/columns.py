@@ -309,8 +309,9 @@ def resolve(
     several: names whose values may lie in several columns, for the advice of messages.
 
     The user's columns come first; then the recipe's names if the header has them; then, with a note, the table's
-    columns in order if their number fits exactly (refused if the name of an input would turn that order round). A column `history[-1]` is the last item of the lists in column
-    `history`. Names with the same column (an autoencoder's input and output) count as one.
+    columns in order if their number fits exactly (refused if the name of an input would turn that order round).
+    A column `history[-1]` is the last item of the lists in column `history`. Names with the same column (an
+    autoencoder's input and output) count as one.
     """
     if isinstance(columns, str):
         raise UserError(f"columns: expected a list of names, got '{columns}'")
@@ -437,8 +438,10 @@ def _not_found(
     *,
     path: str | Path,
 ) -> str:
-    """The message for a table without the recipe's columns. Of a table with more columns than are wanted nobody knows
-    which are meant: the example has the recipe's names in capitals in place of them."""
+    """The message for a table without the recipe's columns.
+
+    Of more columns than are wanted nobody knows which are meant: the example has the recipe's names in capitals.
+    """
     unknown = [column for name, column in wanted if name in needed and not has_column(column, table_columns)]
     missing = [part for column in unknown for part in missing_members(column, table_columns)]
     hints = "".join(nearest(column, table_columns) for column in missing[:1])
@@ -460,8 +463,9 @@ def _turned_round(
 ) -> str:
     """The message where the name of an input would turn the order of the columns round: either may be meant."""
     return (
-        f"{path}: column '{column}' has the name of the recipe's input, but is not in its place; give --columns {as_option(list(mapping.values()))} if that is meant, or --columns "
-        f"{as_option(table_columns)} for the order of the table"
+        f"{path}: column '{column}' has the name of the recipe's input, but is not in its place; give --columns "
+        f"{as_option(list(mapping.values()))} if that is meant, or --columns {as_option(table_columns)} for the order "
+        "of the table"
     )
 
 

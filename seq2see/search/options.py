@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from numpy.typing import NDArray
 
-from seq2see.errors import UserError
+from seq2see.errors import UserError, nearest
 
 Real = int | float
 Weights = Mapping[int, Mapping[str, Sequence[Real] | NDArray[Any]]]
@@ -183,6 +183,10 @@ def merged_options(
     every: without n_best all outputs of the beam are returned, as `predict` does. A language model "none" means
     that there is none, whatever the model's settings say.
     """
+    known = [option.name for option in fields(SearchOptions)]
+    for name in overrides:
+        if name not in known:
+            raise UserError(f"unknown option '{name}'{nearest(name, known)}; allowed: {', '.join(known)}")
     chosen = {name: value for name, value in overrides.items() if value is not None}
     if "language_model" in chosen:
         chosen["language_model"] = os.fspath(chosen["language_model"])

@@ -124,6 +124,10 @@ class Listener(Protocol):
     def close(self) -> None: ...
 
 
+LISTENER = ("on_update", "on_report", "on_message", "close")
+"""The methods of a listener."""
+
+
 class Journal:
     """Writes metrics.jsonl in the run's folder; on resuming, lines after the checkpoint are dropped."""
 
@@ -239,6 +243,11 @@ def progress_unless(
 ) -> Iterator[Sequence[Listener]]:
     """The listeners that were given, or a progress display that is removed at the end, however a run ends."""
     if listeners is not None:
+        for listener in listeners:
+            lacking = [name for name in LISTENER if not callable(getattr(listener, name, None))]
+            if lacking or isinstance(listener, type):
+                wrong = f"has no {', '.join(lacking)}" if lacking else "is a class; give an object of it"
+                raise UserError(f"listeners: {listener!r} {wrong}; a listener has the methods {', '.join(LISTENER)}")
         yield listeners
         return
     with closing(display()) as progress:
