@@ -14,6 +14,7 @@ from seq2see.errors import UserError, counted
 
 if TYPE_CHECKING:
     from seq2see.api import Model
+    from seq2see.data.tables import Table
 
 
 CHUNK = 1024
@@ -37,13 +38,14 @@ class Item:
 class InputSource:
     """Inputs with the columns of their table (empty for arguments and lines).
 
-    files: {name of an input whose values are paths: its column}.
+    files: {name of an input whose values are paths: its column}; table: that they come from.
     """
 
     items: Iterable[Item]
     columns: list[str] = field(default_factory=list)
     count: int | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    table: Table | None = None
 
 
 def read_inputs(
@@ -172,7 +174,7 @@ def _table(model: Model, file: Path, columns: Sequence[str] | None, tell: Callab
             tell(note)
 
     files = {name: resolution.mapping[name] for name in resolution.files if name in names}
-    return InputSource(items(), table.columns, files=files)
+    return InputSource(items(), table.columns, files=files, table=table)
 
 
 def load_single_model(path: str, command: str, *, on_error: str | None = None) -> Model:

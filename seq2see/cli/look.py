@@ -106,6 +106,8 @@ def run(args: Arguments) -> None:
 
 def default_title(model: Model, prediction: Prediction) -> str:
     """The input and the output, shortened; of files their names."""
+    from seq2see.seeing.labels import direction_of
+
     values = prediction.input if isinstance(prediction.input, dict) else {"": prediction.input}
     files = [settings.file for settings in model.recipe.inputs.values()]
     parts = [
@@ -113,8 +115,10 @@ def default_title(model: Model, prediction: Prediction) -> str:
         for value, file in zip(values.values(), files, strict=False)
     ]
     answer = "" if prediction.numeric else _shortened(str(prediction.answer))
-    left_to_right = "\u200e"  # a mark: the arrow points from the input to the output, whatever their scripts
-    return left_to_right + f" → {left_to_right}".join(part for part in (" | ".join(parts), answer) if part)
+    sides = [part for part in (" | ".join(parts), answer) if part]
+    leftward = "rtl" in map(direction_of, sides)
+    left_to_right = "\u200e" if leftward else ""  # a mark: the arrow points from the input to the output
+    return left_to_right + f" → {left_to_right}".join(sides)
 
 
 def _shortened(text: str) -> str:

@@ -271,7 +271,7 @@ def write_back(
             yield row
 
     try:
-        write(path, rows(), [*inputs.columns, *columns.names])
+        write(path, rows(), [*inputs.columns, *columns.names], like=inputs.table)
     finally:
         meter.close()
     return written

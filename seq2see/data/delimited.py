@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from seq2see.data.formats import Block, Format, Layout, Row, as_text, formats
-from seq2see.data.sources import MAX_CELL, MAX_COLUMNS, MAX_ROW, RowError, block_lines, read_blocks, read_lines
+from seq2see.data.sources import (
+    MAX_CELL,
+    MAX_COLUMNS,
+    MAX_ROW,
+    RowError,
+    block_lines,
+    open_bytes,
+    read_blocks,
+    read_lines,
+)
 from seq2see.errors import UserError, listing
 from seq2see.files import text_file
 
@@ -251,6 +261,14 @@ def _sample(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
             return
 
 
+class Dialect(NamedTuple):
+    """How a .csv file is written. marked: with a byte order mark; decimal: the mark of its numbers."""
+
+    delimiter: str = ","
+    marked: bool = False
+    decimal: str = "."
+
+
 @formats.register("tsv")
 class Tsv(Delimited):
     default = "\t"
@@ -273,8 +291,25 @@ class Csv(Delimited):
 
     @staticmethod
     def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, packed: bool) -> None:
+        Csv.write_as(path, rows, columns, Dialect(), packed=packed)
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the file is written."""
+        with open_bytes(self.path) as file:
+            marked = file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+        return Dialect(self.delimiter, marked=marked, decimal="," if self.decimal_comma else ".")
+
+    @staticmethod
+    def write_as(
+        path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], dialect: Dialect, *, packed: bool
+    ) -> None:
+        """Write a table in a dialect, so that the spreadsheet that wrote another in it can open it."""
         with text_file(path, packed=packed) as file:
-            csv.writer(file, lineterminator="\n").writerows(_lists(rows, columns))
+            if dialect.marked:
+                file.write("\ufeff")
+            writer = csv.writer(file, delimiter=dialect.delimiter, lineterminator="\n")
+            writer.writerows(_lists(rows, columns, decimal=dialect.decimal))
 
 
 def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> tuple[float, bool, int]:
@@ -301,7 +336,8 @@ def _fit(beginning: Sequence[str], delimiter: str, *, quoted: bool) -> tuple[flo
     return 0.0 if bad_quotes else share, f"{delimiter} " not in beginning[0], widths[0]
 
 
-def _lists(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[list[str]]:
+def _lists(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, decimal: str = ".") -> Iterator[list[str]]:
     yield list(columns)
     for row in rows:
-        yield [as_text(row.get(column)) for column in columns]
+        values = [row.get(column) for column in columns]
+        yield [as_text(value).replace(".", decimal) if isinstance(value, float) else as_text(value) for value in values]

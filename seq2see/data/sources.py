@@ -293,7 +293,7 @@ def _undecodable(error: UnicodeError, encoding: str) -> str:
         return f": not {encoding}: {error}"
     return (
         f", byte {error.start + 1}: 0x{error.object[error.start]:02x} is not {encoding} ({error.reason}); if the file"
-        " has another encoding, set data.encoding"
+        " has another encoding, name it, as in --set data.encoding=cp1252"
     )
 
 

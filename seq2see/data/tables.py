@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seq2see.data import delimited, parquet  # noqa: F401  they register their formats
+from seq2see.data import parquet  # noqa: F401  it registers its formats
+from seq2see.data.delimited import Csv, Dialect
 from seq2see.data.excel import split_sheet
 from seq2see.data.formats import Block, DataSettings, Format, Layout, Row, formats
 from seq2see.data.series_files import decimal_points
@@ -59,6 +60,11 @@ class Table:
         for name in self.columns:
             if len(name) > MAX_NAME:
                 raise UserError(f"{path}: a column's name of {len(name):,} characters, at most {MAX_NAME:,}")
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """How a .csv file is written; None of other formats."""
+        return self._format.dialect if isinstance(self._format, Csv) else None
 
     def _reset(self) -> None:
         self.skipped: list[str] = []
@@ -308,8 +314,11 @@ class Shards(Format):
         raise NotImplementedError("a table in several files is not written")
 
 
-def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Write a table in the format of its suffix. The file appears complete or not at all."""
+def write(
+    path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, like: Table | None = None
+) -> None:
+    """Write a table in the format of its suffix. The file appears complete or not at all. like: a table whose dialect a
+    .csv file gets if it is one too."""
     path = Path(path)
     kind = format_of(path)
     if path.suffix == ".zst":
@@ -318,7 +327,11 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Sequence
         raise UserError(f"{path}: the folder {path.parent} does not exist")
     part = path.with_name(f".{path.name}.part")
     try:
-        kind.write(part, rows, list(columns), packed=path.suffix == ".gz")
+        packed = path.suffix == ".gz"
+        if like is not None and like.dialect is not None and issubclass(kind, Csv):
+            kind.write_as(part, rows, list(columns), like.dialect, packed=packed)
+        else:
+            kind.write(part, rows, list(columns), packed=packed)
         part.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -22,7 +22,7 @@ from seq2see.decoders.base import SymbolSettings
 from seq2see.embeddings import PretrainedSettings
 from seq2see.errors import MissingExtra, Notice, UserError
 from seq2see.evaluation import Baseline, baseline_from_dict
-from seq2see.files import MEBIBYTE, parse_json, read_text, write_bytes
+from seq2see.files import MEBIBYTE, parse_json, read_text, shortened, write_bytes
 from seq2see.modalities.files import MediaField
 from seq2see.model import EncoderDecoder, Sizes
 from seq2see.packed_weights import PackedWeights
@@ -280,7 +280,7 @@ def find_device(name: str, *, key: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device).cpu()
     except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
+        reason = shortened(str(error).splitlines()[0], 120, quotes=False)
         raise UserError(f"{key}: '{name}' cannot be used here: {reason}; allowed: {', '.join(_devices())}") from None
     return device
 

@@ -62,7 +62,7 @@ class Chart:
         elif suffix == ".html":
             write_text(path, chart_page(self, theme=theme))
         else:
-            save_figure(self._figure(theme or "light", paper), path)
+            save_figure(self._figure(theme or "light", paper), path, printed=paper is not None)
         return path
 
     def _figure(self, theme: str, paper: Paper | None) -> Figure:

@@ -30,12 +30,15 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 FORMATS = (*PICTURES, ".html", ".json")
-DPI = 160
+DPI, PRINT_DPI = 160, 300
+"""Dots per inch of .png files: on a screen, and on paper (`width`)."""
 _METADATA: dict[str, dict[str, str | None]] = {  # without times: equal figures give equal files
     ".png": {"Software": "seq2see"},
     ".svg": {"Date": None},
     ".pdf": {"Creator": "seq2see", "CreationDate": None},
 }
+MARKS = "\u200e\u200f"
+"""Without width: they say in which direction the text around them runs."""
 MAX_PIXELS = 8000  # on a side; larger figures get a lower resolution
 
 
@@ -71,7 +74,8 @@ def save(
     elif suffix == ".html":
         write_text(path, page(looks, theme=theme, **options))
     else:
-        save_figure(plot(looks, theme=theme or "light", spell=suffix != ".svg", paper=paper, **options), path)
+        figure = plot(looks, theme=theme or "light", spell=suffix != ".svg", paper=paper, **options)
+        save_figure(figure, path, printed=paper is not None)
     return path
 
 
@@ -85,8 +89,8 @@ def _select_map(looks: Looks, name: str | None) -> Looks:
     return replace(looks, maps={name: looks.maps[name]}, default=name)
 
 
-def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure to .png, .svg or .pdf.
+def save_figure(figure: Figure, path: str | Path, *, printed: bool = False) -> Path:
+    """Write a figure to .png, .svg or .pdf. printed: for paper, with more dots per inch.
 
     SVG keeps text as text, which can be searched, copied and read aloud; the machine that shows it chooses the fonts
     and often has more scripts than a server. PDF has the fonts inside, as journals ask for.
@@ -94,7 +98,7 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     path, suffix = check_suffix(path, PICTURES)
     with _user_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _render(figure, path, suffix)
+        _render(figure, path, suffix, dpi=PRINT_DPI if printed else DPI)
     return path
 
 
@@ -105,16 +109,29 @@ def to_svg(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def _render(figure: Figure, target: Path | BytesIO, suffix: str) -> None:
+def _render(figure: Figure, target: Path | BytesIO, suffix: str, *, dpi: int = DPI) -> None:
     set_fonts(figure, report=suffix != ".svg")  # the machine that shows an SVG chooses its fonts
-    dpi = min(DPI, MAX_PIXELS / max(figure.get_size_inches()))
+    if suffix == ".pdf":
+        _draw_marks(figure)
+    dots = min(dpi, MAX_PIXELS / max(figure.get_size_inches()))
     metadata = _METADATA[suffix]
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "seq2see", "font.sans-serif": [BASE]}
     settings |= {"pdf.fonttype": 42}  # TrueType, which journals accept; type 3 is refused by many
     with drawing(settings):
         figure.savefig(
-            target, dpi=dpi, format=suffix.removeprefix("."), facecolor=figure.get_facecolor(), metadata=metadata
+            target, dpi=dots, format=suffix.removeprefix("."), facecolor=figure.get_facecolor(), metadata=metadata
         )
+
+
+def _draw_marks(figure: Figure) -> None:
+    """Draw texts with marks of direction as paths: in a PDF matplotlib gives a mark the width of a space."""
+    from matplotlib.patheffects import Normal
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        if any(mark in text.get_text() for mark in MARKS):
+            text.set_path_effects([Normal()])
 
 
 def check_suffix(path: str | Path, formats: tuple[str, ...]) -> tuple[Path, str]:

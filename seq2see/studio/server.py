@@ -86,6 +86,7 @@ def _log_without(line: str) -> Iterator[None]:
 def require_token(host: str, token: str | None) -> str | None:
     """The token that requests must carry, from the option or the environment; an address that other machines can reach
     needs one."""
+    option = "--token" if token is not None else TOKEN_VARIABLE
     if token is None:
         token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
@@ -97,7 +98,7 @@ def require_token(host: str, token: str | None) -> str | None:
         return None
     if not re.fullmatch(rf"[\x21-\x7e]{{{SHORTEST_TOKEN},}}", token):
         raise UserError(
-            f"--token: at least {SHORTEST_TOKEN} letters, digits and signs without spaces, got {len(token)}"
+            f"{option}: at least {SHORTEST_TOKEN} letters, digits and signs without spaces, got {len(token)}"
         )
     return token
 

@@ -283,7 +283,7 @@ def build(name: str, entry: ZooModel, folder: Path, *, listeners: Sequence[Liste
                 dev=data / "dev.tsv",
                 columns=entry.columns,
                 out=run,
-                overrides=entry.overrides,
+                overrides=[*entry.overrides, f"description={json.dumps(entry.about, ensure_ascii=False)}"],
                 updates=entry.updates,
                 seed=entry.seed,
                 listeners=listeners,

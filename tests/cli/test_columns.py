@@ -130,13 +130,11 @@ def test_a_column_with_a_comma_is_found_without_quotes_too(spelling: Path, call:
     assert (recipe.inputs["source"].column, recipe.output.column) == ("Heard (age, village)", "Spelt")
 
 
-@pytest.mark.parametrize("given", [(), ("--columns", "Heard,Spelt")])
-def test_messages_give_names_that_can_be_pasted(
-    given: tuple[str, ...], spelling: Path, call: Call, tmp_path: Path
-) -> None:
+def test_messages_give_names_that_can_be_pasted(spelling: Path, call: Call, tmp_path: Path) -> None:
     table = csv(tmp_path / "heard.csv", "Heard (age, village);Spelt;note", between=";", beside="x")
     train = ("train", spelling, "--data", table, "--out", tmp_path / "model", "--updates", 1)
-    done = call(*train, *given)
+    assert 'the table has: "Heard (age, village)", Spelt, note' in call(*train).err
+    done = call(*train, "--columns", "Heard,Spelt")
     assert done.code == 2
     words = shlex.split(done.err[done.err.rindex("--columns ") :])
     assert call(*train, "--columns", words[1]).code == 0

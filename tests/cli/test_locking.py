@@ -171,7 +171,7 @@ def test_two_threads_do_not_meet_in_one_folder(trained: Path, tmp_path: Path) ->
         def on_report(self, report: object, metric: str) -> None:
             assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
             try:
-                seq2see.load(trained / "model").save(tmp_path / "model")
+                seq2see.load(trained / "model").save(tmp_path / "model", overwrite=True)
             except FolderInUse as error:
                 refused.append(error)
 

@@ -10,6 +10,7 @@ import pytest
 
 import seq2see
 from seq2see.cli import inputs
+from seq2see.errors import UserError
 from tests.commands import Run
 from tests.record.record import differences
 
@@ -163,3 +164,53 @@ def test_an_ensemble_of_one_model_twice_is_that_model(call: Call, speller: Path)
     alone, twice = (json.loads(call("predict", which, "abcd", "--json").out) for which in models)
     assert twice["text"] == alone["text"]
     assert twice["log_probability"] == pytest.approx(alone["log_probability"], abs=1e-5)
+
+
+def test_a_table_keeps_its_dialect(call: Call, speller: Path, tmp_path: Path) -> None:
+    """The spreadsheet that wrote semicolons and a byte order mark can open the answers too."""
+    table = tmp_path / "in.csv"
+    table.write_text("word;weight\nabcd;1,5\nfeed;2,5\n", encoding="utf-8-sig")
+    assert call("predict", speller, "--file", table, "--to", tmp_path / "out.csv").code == 0
+    content = (tmp_path / "out.csv").read_text("utf-8")
+    header, first, _ = content.splitlines()
+    assert header == "\ufeffword;weight;prediction;score"
+    word, weight, _, score = first.split(";")
+    assert (word, weight) == ("abcd", "1,5")
+    assert float(score.replace(",", ".")) < 0
+    assert "." not in score
+    assert call("predict", speller, "--file", tmp_path / "out.csv", "--to", tmp_path / "again.tsv").code == 0
+    assert rows_of(tmp_path / "again.tsv")[0]["weight"] == "1,5"
+    plain = tmp_path / "plain.csv"
+    plain.write_text("word,weight\nabcd,1.5\n")
+    assert call("predict", speller, "--file", plain, "--to", tmp_path / "out.csv").code == 0
+    assert (tmp_path / "out.csv").read_text().splitlines()[0] == "word,weight,prediction,score"
+
+
+def test_python_takes_rows_with_their_outputs(speller: Path) -> None:
+    model = seq2see.load(speller)
+    (column,) = [settings.column for settings in model.recipe.inputs.values()]
+    row = {column or "source": "abcd", model.recipe.output.column: "ABCD"}
+    assert model.predict([row])[0].text == model.predict("abcd").text == model.predict(row).text
+    with pytest.raises(UserError, match=r"unknown option 'beams' \(did you mean 'beam'\?\)"):
+        model.predict("abcd", beams=3)
+    assert repr(model.predict("abcd")).startswith("Prediction('")
+
+
+def test_another_model_is_not_overwritten(speller: Path, judge: Path, tmp_path: Path) -> None:
+    model, other = seq2see.load(speller), seq2see.load(judge)
+    model.save(tmp_path / "model")
+    with pytest.raises(UserError, match="already holds a model"):
+        other.save(tmp_path / "model")
+    assert seq2see.load(tmp_path / "model").recipe.task == model.recipe.task
+    seq2see.load(tmp_path / "model").save(tmp_path / "model")
+    other.save(tmp_path / "model", overwrite=True)
+    assert seq2see.load(tmp_path / "model").recipe.task == other.recipe.task
+
+
+def test_listeners_are_checked_before_a_training(speller: Path, tmp_path: Path) -> None:
+    class Half:
+        def on_update(self, status: object) -> None: ...
+
+    for wrong in (Half(), Half):
+        with pytest.raises(UserError, match=r"listeners: .* has no on_report"):
+            seq2see.train(seq2see.load(speller).recipe, [], out=tmp_path / "run", listeners=[wrong])  # type: ignore[list-item]

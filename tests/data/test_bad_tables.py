@@ -46,7 +46,7 @@ def test_too_few_and_too_many_fields(put: Put) -> None:
 def test_wrong_encoding_names_line_and_byte(put: Put) -> None:
     message = reading(put("x.tsv", b"en\tde\na\tb\nM\xe4dchen\tgirl\n"))
     assert "x.tsv, line 3, byte 2: 0xe4 is not utf-8" in message
-    assert "set data.encoding" in message
+    assert "--set data.encoding=cp1252" in message
     unknown = error_of(lambda: read(put("z.tsv", "a\tb\n"), settings=DataSettings(encoding="uft-8")))
     assert "unknown encoding 'uft-8'" in unknown
 

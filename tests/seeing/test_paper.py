@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from matplotlib.text import Text
 from PIL import Image
 
@@ -16,7 +17,7 @@ from seq2see.errors import UserError
 from seq2see.looks import Looks
 from seq2see.seeing import Column, Row, interval_plot, line_plot, plot
 from seq2see.seeing.charts import Chart
-from seq2see.seeing.figure import DPI
+from seq2see.seeing.figure import DPI, PRINT_DPI
 from seq2see.seeing.maps import map_plot
 from seq2see.seeing.paper import Paper, parse_length
 
@@ -85,7 +86,7 @@ def test_a_font_size_alone_scales_the_figure() -> None:
 def test_other_formats_have_that_width_too(tmp_path: Path) -> None:
     looks = LOOKS["letters"]
     with Image.open(looks.save(tmp_path / "look.png", width="84mm")) as picture:
-        assert picture.width == pytest.approx(84 * MM * DPI, abs=1)
+        assert picture.width == pytest.approx(84 * MM * PRINT_DPI, abs=2)
     svg = looks.save(tmp_path / "look.svg", width="8.4cm").read_text("utf-8")
     (points,) = re.findall(r'<svg[^>]* width="([0-9.]+)pt"', svg)
     assert float(points) == pytest.approx(84 * MM * 72, abs=0.1)
@@ -161,3 +162,19 @@ def test_what_has_no_width(tmp_path: Path) -> None:
     for size in (0, 3.9, 41, math.nan):
         with pytest.raises(UserError, match="--font-size"):
             LOOKS["letters"].save(tmp_path / "look.pdf", font_size=size)
+
+
+def test_a_title_with_marks_of_direction_is_drawn_as_paths(tmp_path: Path) -> None:
+    """As text, matplotlib would give each mark the width of a space."""
+
+    def shown(title: str) -> int:
+        with rc_context({"pdf.compression": 0}):
+            return LOOKS["letters"].save(tmp_path / "a.pdf", title=title).read_bytes().count(b" TJ")
+
+    assert shown("india") == shown("\u200eindia") + 1
+
+
+def test_pictures_for_print_have_more_dots(tmp_path: Path) -> None:
+    for suffix, width in ((".png", "84mm"), (".png", None)):
+        with Image.open(LOOKS["letters"].save(tmp_path / f"a{suffix}", width=width)) as image:
+            assert round(image.info["dpi"][0]) == (PRINT_DPI if width else DPI)
