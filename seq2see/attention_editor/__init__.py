@@ -77,7 +77,8 @@ class AttentionEditor(anywidget.AnyWidget):
     def __repr__(self) -> str:
         """AttentionEditor('इंडिया' -> 'इंडीया'; edited steps: 2)"""
         steps = ", ".join(map(str, sorted(self.oracle))) or "none"
-        return f"AttentionEditor({self.original.answer!r} -> {self.edited.answer!r}; edited steps: {steps})"
+        refused = f"; the last edit was refused: {self.error}" if self.error else ""
+        return f"AttentionEditor({self.original.answer!r} -> {self.edited.answer!r}; edited steps: {steps}{refused})"
 
 
 def read_edits(edits: Any, places: int) -> dict[int, list[float]]:

@@ -78,7 +78,7 @@ def _inspect(args: Arguments, path: Path, dev: Path | None) -> tuple[dict[str, A
     from seq2see.data.tables import read
     from seq2see.recipe import load_recipe
     from seq2see.training.dataset import open_table
-    from seq2see.training.inspection import UPDATES, fitting_recipes, inspect_recipe
+    from seq2see.training.inspection import UPDATES, fitting_recipes, inspect_recipe, named_columns
 
     recipe = None if args.recipe is None else load_recipe(args.recipe, overrides=args.changes)
     table = read(path, settings=None if recipe is None else recipe.data)
@@ -94,6 +94,8 @@ def _inspect(args: Arguments, path: Path, dev: Path | None) -> tuple[dict[str, A
     elif names:
         _check_columns(names, table.columns, path)
         names, output = (names[:-1], names[-1]) if len(names) > 1 else (names, None)
+    else:
+        names, output = named_columns(table.columns)
     facts = inspect_table(table, inputs=names, output=output if output in table.columns else None)
     for note in facts.notes:
         say(note)

@@ -64,6 +64,8 @@ def run(args: Arguments) -> None:
     if not asks and args.data is None:
         missing = "INPUT is missing" if model.recipe.inputs else "--step is missing (a language model takes no INPUT)"
         raise UserError(f"{missing}; or give --data, to index the training rows")
+    if not asks and model.bundle.folder is None:
+        raise UserError(f"{args.model}: a packed model cannot keep an index; give INPUT too, or the model's folder")
     if args.data is not None:
         _index(model, args)
     if not asks:

@@ -138,8 +138,8 @@ def _column(column: Mapping[str, Any]) -> str:
 def _dev(dev: Mapping[str, Any] | None) -> str:
     if dev is None:
         return ""
-    pairs = [("rows", f"{dev['rows']:,}"), ("also in the table", f"{dev['same']:,}")]
-    pairs.append(("inputs also in the table", f"{dev['same_inputs']:,}"))
+    pairs = [("rows", f"{dev['rows']:,}"), ("in the table too", f"{dev['same']:,}")]
+    pairs.append(("in the table with another output", f"{dev['same_inputs']:,}"))
     return _section("Dev", f'<div class="card">{_definitions(pairs)}</div>')
 
 
@@ -181,7 +181,7 @@ def recipe_lines(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("left out", f"{recipe['left_out']:,} (too long)" if recipe["left_out"] else ""),
         ("vocabulary", ", ".join(f"{name} {size:,}" for name, size in recipe["vocabularies"].items())),
         ("parameters", f"{recipe['parameters']:,}"),
-        ("auto", "; ".join(recipe["fitted"])),
+        ("auto", "; ".join(recipe["fitted"]).removeprefix("auto, ")),
         ("notes", "; ".join(recipe["notes"])),
     ]
     if timing := recipe["timing"]:

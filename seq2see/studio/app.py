@@ -39,7 +39,7 @@ from seq2see.studio.limits import MEGABYTE, SHUTDOWN_GRACE, Limits
 from seq2see.studio.metrics import CONTENT_TYPE, RequestMetrics, ServerMetrics
 from seq2see.studio.middleware import AccessControl, RequestBoundary, RequestLimits, SecurityHeaders
 from seq2see.studio.model_repository import ModelRepository
-from seq2see.studio.openapi import REQUESTS, models_document, run_document
+from seq2see.studio.openapi import REQUESTS, client_document, models_document, run_document
 from seq2see.studio.reloading import Reloader
 from seq2see.studio.request_body import ScratchFolder, read_body
 from seq2see.studio.request_log import RequestLog
@@ -83,6 +83,7 @@ def create_app(
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
     may_reload = token is not None and reloader is not None
     app = _create_fastapi(_Document(repository, limits, token=token is not None, reload=may_reload), lifespan=lifespan)
+    app.get("/openapi-client.json", include_in_schema=False)(lambda: client_document(app.openapi()))
     _add_model_routes(app, repository)
     if may_reload and reloader is not None:
         _add_reload_route(app, reloader, limits)

@@ -7,6 +7,7 @@ can say (whether weights fit the places of an input, whether a file is an image)
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
@@ -144,6 +145,17 @@ REQUESTS: dict[str, tuple[type[schemas.ModelRequest], str]] = {
     "score": (schemas.ScoreRequest, "Scores"),
 }
 """Each is a route /api/NAME and a method of InferenceService: its body, and the schema of its response."""
+
+
+def client_document(document: Schema) -> Schema:
+    """The same for generators of clients, whatever models are served: every body is one plain JSON object."""
+    plain = copy.deepcopy(document)
+    for name, (schema, _) in REQUESTS.items():
+        body = schema.model_json_schema(ref_template="#/components/schemas/{model}")
+        plain["components"]["schemas"] |= body.pop("$defs", {}) | {schema.__name__: body}
+        request = plain["paths"][f"/api/{name}"]["post"]["requestBody"]
+        request["content"] = {JSON: {"schema": _reference(schema.__name__)}}
+    return plain
 
 
 def _inference_paths(models: Sequence[ServedModel], limits: Limits) -> Schema:

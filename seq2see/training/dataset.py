@@ -26,13 +26,14 @@ from seq2see.data.columns import ALIGNMENT, OUTPUT, Check, Joined, Resolution, V
 from seq2see.data.records import Data, as_lines, records_of, table_of
 from seq2see.data.split import HoldOut, Split, hold_out_tail
 from seq2see.data.tables import Table, read
-from seq2see.data.vocabulary import PAD, SOS, UNK
+from seq2see.data.vocabulary import PAD, SOS, SPECIALS, UNK
 from seq2see.errors import UserError, counted, nearest
 from seq2see.evaluation import BASELINES, Baseline, TrainingRows, Unigram
 from seq2see.files import unwritable
 from seq2see.modalities.base import Field
 from seq2see.modalities.files import decode_once
 from seq2see.modalities.label import FORWARD
+from seq2see.modalities.text import TextField
 from seq2see.pipeline.alignments import TimeReader
 from seq2see.pipeline.dataset import Dataset, Stream, with_directions
 from seq2see.pipeline.encoded_table import block_columns, encode_table
@@ -264,7 +265,27 @@ def _with_ambiguous(corpus: Corpus, rows: _Reader, *, split: bool) -> Corpus:
     held = corpus.dev if split else []
     with closing(rows()) as every:
         notes = ambiguous_inputs(corpus.recipe, corpus.trained, held, every if small else ())
-    return replace(corpus, notes=[*corpus.notes, *notes])
+    return replace(corpus, notes=[*corpus.notes, *_unspaced(corpus), *notes])
+
+
+SYMBOLS_FROM = 100
+"""Rows from which it can be told whether symbols are separated by spaces."""
+
+
+def _unspaced(corpus: Corpus) -> list[str]:
+    """A note on columns of symbols between spaces that hold few that come again: whole words, most likely."""
+    rows = len(corpus.train) if isinstance(corpus.train, Dataset) else 0
+    notes = []
+    for name, texts in corpus.fields.all.items():
+        if isinstance(texts, TextField) and texts.settings.tokens == "symbol" and rows >= SYMBOLS_FROM:
+            number = len(texts.vocabulary) - len(SPECIALS)
+            if number > rows / 2:
+                key = name if name == OUTPUT else f"inputs.{name}"
+                notes.append(
+                    f"{texts.settings.column or name}: {number:,} symbols in {rows:,} rows, hardly any of which comes "
+                    f"again: symbols stand between spaces; --set {key}.tokens=character reads every letter as one"
+                )
+    return notes
 
 
 def _read_blocks(

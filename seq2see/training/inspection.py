@@ -154,6 +154,20 @@ def fitting_recipes(facts: TableFacts) -> list[dict[str, str]]:
     return [{"recipe": name, "why": why} for name, why in recipes.items()]
 
 
+def named_columns(columns: Sequence[str]) -> tuple[list[str], str | None]:
+    """(inputs, output) of the shipped recipe whose columns a table has, the one that uses most of them; nothing where
+    there is none, or where they are all the columns."""
+    best: tuple[list[str], str | None] = [], None
+    for name in shipped():
+        recipe = load_recipe(name)
+        wanted = dict(wanted_columns(recipe))
+        inputs = [column for part, column in wanted.items() if part in recipe.inputs]
+        output = wanted.get(OUTPUT)
+        if output not in (None, *inputs) and {*inputs, output} < set(columns) and len(inputs) > len(best[0]):
+            best = inputs, output
+    return best
+
+
 def _by_kind(columns: Columns) -> dict[str, str]:
     recipes: dict[str, str] = {}
     for name, fits, why in FITTING:

@@ -251,3 +251,21 @@ def called_with(call: Call, folder: Path, changes: list[str]) -> dict[str, str]:
     """The columns that the recipe takes with these settings."""
     run = call("inspect", folder / "x.tsv", "series-classification", *changes, "--updates", "0", "--json")
     return dict(told(run)["recipe"]["columns"])
+
+
+def test_the_columns_of_a_recipe_are_the_pair_of_a_wider_table(tmp_path: Path, call: Call) -> None:
+    """Words with several outputs are found though a third column differs."""
+    rows = [("ab", "A B", "1"), ("ab", "A P", "2"), ("cd", "K D", "3"), ("cd", "K D", "4")]
+    record = told(call("inspect", table(tmp_path / "x.tsv", rows, ("word", "phonemes", "freq")), "--json"))
+    assert (record["inputs"], record["output"]) == (["word"], "phonemes")
+    assert (record["several_outputs"]["rows"], record["duplicates"]["rows"]) == (1, 1)
+    assert record["fits"][0]["recipe"] == "grapheme-to-phoneme"
+
+
+def test_symbols_without_spaces_are_noticed(tmp_path: Path, call: Call) -> None:
+    letters = "aeioukstmn"
+    words = [a + b + c for a in letters for b in letters for c in letters][:300]
+    for between, noticed in (("", True), (" ", False)):
+        path = table(tmp_path / "x.tsv", [(word, between.join(word.upper())) for word in words], ("word", "phonemes"))
+        record = told(call("inspect", path, "grapheme-to-phoneme", "--updates", 0, "--json"))
+        assert any("output.tokens=character" in note for note in record["recipe"]["notes"]) == noticed

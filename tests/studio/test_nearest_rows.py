@@ -169,7 +169,7 @@ def test_without_an_index_the_page_says_how_to_make_one(page: Visit) -> None:
     page.type("face")
     if not page.page.locator("[data-part=learned]").evaluate("one => one.open"):
         page.page.click("[data-part=learned] summary")
-    page.page.locator(".learned", has_text="seq2see nearest bare --data TABLE").wait_for()
+    page.page.locator(".learned", has_text="seq2see nearest FOLDER --data TABLE").wait_for()
     page.page.click(".token[data-step='1']")
     assert page.page.locator(".near").count() == 0
 

@@ -51,6 +51,10 @@ export class Model {
 
   // What is read of each input, by name.
   read(values) {
+    for (const name of Object.keys(values)) {
+      if (!this.columns.has(name)) throw new InputError(`${name}: not an input; allowed: ${[...this.columns.keys()].join(", ")}.`);
+      if (typeof (values[name] ?? "") !== "string") throw new InputError(`${name}: a text is expected.`);
+    }
     const missing = this.known.required.filter((name) => !(values[name] ?? "").trim());
     if (missing.length) {
       throw new InputError(this.columns.size === 1 ? "The input is empty." : `Empty input: ${missing.join(", ")}.`);

@@ -5,13 +5,13 @@ import { figure, gluedTo, visible } from "./symbols.js";
 
 const SAME_INPUT = "The inputs that the encoder finds most like this one, by the cosine of their vectors.";
 const SAME_STEP = "The rows where the decoder was in the most similar state when it wrote the marked symbol.";
-const NO_INDEX = "This model has no index of its training rows. Make one of the table that it was trained on, and open this page again: ";
+const NO_INDEX = "This model has no index of its training rows. If you have the table that it was trained on, and the model is a folder (packed models have no index), make one, then load the model again: ";
 const UNEDITED = " The attention that you edited is not taken into account.";
 
-// index: whether the model, of that name, has one; reads: whether it has inputs; steps: whether its output has states; edited:
+// index: whether the model has one; reads: whether it has inputs; steps: whether its output has states; edited:
 // whether weights were edited; kind: tokens of the output; nearest(step | null) gives the promise of rows; opened: names of the parts that are open.
 // Gives {element, show(step, symbol)}: the chosen step, drawn while the part is open.
-export function learned({ index, name, reads, steps, edited, kind, nearest, opened }) {
+export function learned({ index, reads, steps, edited, kind, nearest, opened }) {
   const [body, ofInput, ofStep] = [make("div"), make("div"), make("div")];
   const title = make("h4");
   let chosen = null;
@@ -28,7 +28,7 @@ export function learned({ index, name, reads, steps, edited, kind, nearest, open
     list(ofStep, chosen.step);
   };
   const build = () => {
-    if (!index) return make("p.quiet", {}, NO_INDEX, make("code", {}, `seq2see nearest ${name} --data TABLE`));
+    if (!index) return make("p.quiet", {}, NO_INDEX, make("code", {}, "seq2see nearest FOLDER --data TABLE"));
     fill(body,
       reads ? [make("h4", {}, "Nearest to the input"), make("p.quiet", {}, SAME_INPUT), ofInput] : null,
       steps ? [title, make("p.quiet", {}, SAME_STEP + (edited ? UNEDITED : "")), ofStep] : null);

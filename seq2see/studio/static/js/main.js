@@ -44,7 +44,9 @@ class Studio {
   async begin() {
     const view = address.read();
     const known = (name) => this.models.some((model) => model.name === name);
+    const lacking = [view.model, view.beside].filter((name) => name && !known(name));
     await this.pick(known(view.model) ? view.model : this.models[0].name, known(view.beside) ? view.beside : "", { view });
+    if (lacking.length) failure.textContent = `The address names a model that is not served here: ${lacking.join(", ")}.`;
   }
 
   // keep: the input stays, and is sent to the second model; view: as the address names it.

@@ -107,7 +107,6 @@ export class Result {
     if (this.model.ensemble > 1) return null;
     this.learned = learned({
       index: this.model.index,
-      name: this.model.name,
       reads: this.model.inputs.length > 0,
       steps: this.tokens.length > 0,
       edited: Object.keys(this.edits.oracle).length > 0,

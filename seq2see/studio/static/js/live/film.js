@@ -80,7 +80,7 @@ export function film({ scrubber, play, at, place, unfilmed, shown }) {
       frames = [...all]; // the list of the run grows before it is shown
       counted = all.length;
       for (const control of [play, scrubber]) control.disabled = !frames.length;
-      unfilmed.textContent = frames.length ? "" : "No frame yet. There is no film of models without inputs, of models whose output is numbers, or of runs with training.film=0.";
+      unfilmed.textContent = frames.length ? "" : "No frames. A run records them as it goes; packed models and those of seq2see get have none, nor have models without inputs, models whose output is numbers, and runs with training.film=0.";
       if (!grown || !frames.length) return;
       scrubber.max = String(frames.length - 1);
       go(follows ? frames.length - 1 : current());
