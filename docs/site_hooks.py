@@ -68,7 +68,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     """Put the equations in, which Markdown would have taken for paragraphs."""
     equations: list[str] = page.meta.get(EQUATIONS, [])
-    html = re.sub(r"equation-(\d+)-here", lambda match: equations[int(match[1])], html)
+    html = re.sub(r"equation-(\d+)-here", lambda match: f"<span class=equation>{equations[int(match[1])]}</span>", html)
+    html = EQUATION_STYLE * bool(equations) + html
     path = PROJECT / "docs" / page.file.src_uri.removesuffix(".md")
     if not (path := path.with_suffix(".ipynb")).is_file():
         return html
@@ -79,6 +80,11 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
 
 # ---------------- Notebooks
 
+EQUATION_STYLE = """<style>
+.equation { display: inline-block; max-width: 100%; overflow: auto hidden; vertical-align: middle; }
+.equation:has(> math[display=block]) { display: block; }
+</style>"""
+"""An equation that is wider than the page scrolls in its own box."""
 BESIDE = "beside"
 """Tag of a cell of text that stands to the left of the code after it."""
 DOWNLOAD = '<p>This page is a notebook that was run: <a href="{name}" download>download it</a> and run it yourself.</p>'

@@ -170,4 +170,6 @@ def _mean(similarity: Similarity, rows: Sequence[PlaceWeights], measure: str) ->
 
 
 def _show(interval: Interval) -> str:
+    if interval.low == interval.high:  # of one row
+        return f"{interval.value:.3f}"
     return f"{interval.value:.3f}  [{interval.low:.3f}, {interval.high:.3f}]"

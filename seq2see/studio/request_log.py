@@ -109,6 +109,10 @@ class RequestLog:
                 pass
 
 
+NOT_HTTP = "Invalid HTTP request received."
+"""What uvicorn logs of every request that is none: strangers could fill a log with it. They are answered with 400."""
+
+
 class JsonFormatter(logging.Formatter):
     """Messages of the server itself (errors, models loaded again) as JSON, one object in a line."""
 
@@ -121,6 +125,7 @@ def messages_to_stderr(format: LogFormat) -> Iterator[None]:
     """Send the messages of the server to stderr while inside: as JSON where requests are, and notices with them;
     otherwise as they are."""
     handler = logging.StreamHandler()
+    handler.addFilter(lambda record: record.getMessage() != NOT_HTTP)
     if format == "json":
         handler.setFormatter(JsonFormatter())
     logs = [logging.getLogger(name) for name in ("seq2see.studio", "uvicorn.error")]

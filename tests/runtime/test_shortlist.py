@@ -234,7 +234,7 @@ def test_the_command_of_the_page_about_it_runs(
     monkeypatch.chdir(tmp_path)
     model.bundle.save(Path("runs/translation"))
     shutil.copy(table, "train.tsv")
-    (command,) = re.findall(r"^\.venv/bin/seq2see (export .* --shortlist .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    (command,) = re.findall(r"^seq2see (export .* --shortlist .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
     done = Commands(capsys)(*command.split())
     assert done.code == 0, done.err
     out = command.split()[-1]
