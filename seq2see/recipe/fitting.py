@@ -82,9 +82,10 @@ def _clipped(value: float, least: float, most: float) -> float:
 
 @_rule("size")
 def fit_size(facts: TableFacts, path: str, group: Group) -> int:
-    """States grow with the fourth root of the output symbols: 64 for 1,500, 128 for 25,000, 256 from 400,000 on (of
-    each direction); those of a decoder twice as much, embeddings and attention half."""
-    size = 16 * round(_clipped(256 * (facts.symbols / 400_000) ** 0.25, 64, 256) / 16)
+    """States of 128 numbers (of each direction) up to 25,000 output symbols, from there on growing with their fourth
+    root, to 256 for 400,000; those of a decoder twice as many, embeddings and attention half. Smaller ones learn less
+    even from a few hundred rows."""
+    size = 16 * round(_clipped(256 * (facts.symbols / 400_000) ** 0.25, 128, 256) / 16)
     if path.endswith("embedding.size") or path.startswith("attention."):
         return size // 2
     return 2 * size if path.startswith("decoder.") else size

@@ -255,7 +255,7 @@ def test_the_page_about_it_is_true(engine: Any, call: Commands, here: Path, tabl
         overrides=[*small, "search.beam=1"],
         listeners=[],
     )
-    commands = re.findall(r"^\.venv/bin/seq2see (export .* --to ctranslate2 .*)$", page, flags=re.MULTILINE)
+    commands = re.findall(r"^seq2see (export .* --to ctranslate2 .*)$", page, flags=re.MULTILINE)
     assert len(commands) == 2
     for command in commands:
         done = call(*command.split())
