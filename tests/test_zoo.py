@@ -122,6 +122,10 @@ def test_weights_are_float16_and_what_is_measured_was_not_trained_on(model: Path
     assert report.seen.trained_on == report.seen.other_output == 0
 
 
+def test_a_model_says_what_it_does_in_its_own_words(model: Path) -> None:
+    assert seq2see.load(model).recipe.description == ENTRY.about
+
+
 def test_the_card_says_what_it_is_and_how_good(model: Path) -> None:
     card = (model / "README.md").read_text("utf-8")
     record = cached(SMALL)

@@ -164,8 +164,10 @@ def _report(record: dict[str, Any]) -> str:
         if column["scripts"]:
             lines.append("  scripts: " + ", ".join(f"{name} {rows:,}" for name, rows in column["scripts"].items()))
         lines += [f"  for example: {' · '.join(column['examples'])}", ""]
-    lines += ["what to look at", *(f"  {problem}" for problem in record["problems"] or ["nothing stands out"]), ""]
     recipe = record.get("recipe")
+    noted = recipe is not None and (recipe.get("notes") or "error" in recipe)
+    nothing = "nothing in the table itself; see below what the recipe notes" if noted else "nothing stands out"
+    lines += ["what to look at", *(f"  {problem}" for problem in record["problems"] or [nothing]), ""]
     if recipe is not None:
         lines.append(f"with {recipe['task']}")
         told = [("error", recipe["error"])] if "error" in recipe else recipe_lines(recipe)

@@ -262,11 +262,16 @@ def _sample(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
 
 
 class Dialect(NamedTuple):
-    """How a .csv file is written. marked: with a byte order mark; decimal: the mark of its numbers."""
+    """How a .csv file is written. marked: with a byte order mark; decimal: the mark of its numbers; ending: of lines."""
 
     delimiter: str = ","
     marked: bool = False
     decimal: str = "."
+    ending: str = "\n"
+
+
+MAX_NAMES = 1 << 16
+"""Bytes in which the end of the first line is looked for."""
 
 
 @formats.register("tsv")
@@ -297,8 +302,10 @@ class Csv(Delimited):
     def dialect(self) -> Dialect:
         """How the file is written."""
         with open_bytes(self.path) as file:
-            marked = file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
-        return Dialect(self.delimiter, marked=marked, decimal="," if self.decimal_comma else ".")
+            start = file.read(MAX_NAMES)
+        ending = "\r\n" if start.partition(b"\n")[0].endswith(b"\r") else "\n"
+        marked = start.startswith(codecs.BOM_UTF8)
+        return Dialect(self.delimiter, marked, decimal="," if self.decimal_comma else ".", ending=ending)
 
     @staticmethod
     def write_as(
@@ -308,7 +315,7 @@ class Csv(Delimited):
         with text_file(path, packed=packed) as file:
             if dialect.marked:
                 file.write("\ufeff")
-            writer = csv.writer(file, delimiter=dialect.delimiter, lineterminator="\n")
+            writer = csv.writer(file, delimiter=dialect.delimiter, lineterminator=dialect.ending)
             writer.writerows(_lists(rows, columns, decimal=dialect.decimal))
 
 

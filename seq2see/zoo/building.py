@@ -114,9 +114,14 @@ def find(name: str) -> ZooModel:
     return MODELS[name]
 
 
+def overrides_of(entry: ZooModel) -> list[str]:
+    """What an entry changes of its recipe; the model says what it does in its own words."""
+    return [*entry.overrides, f"description={json.dumps(entry.about, ensure_ascii=False)}"]
+
+
 def cached_folder(name: str) -> Path:
     """Where a built model is kept. Another version of the program, or another entry, has another folder."""
-    made_from = json.dumps([__version__, asdict(find(name)), list(find(name).overrides)], sort_keys=True)
+    made_from = json.dumps([__version__, asdict(find(name)), overrides_of(find(name))], sort_keys=True)
     return cache_folder() / "models" / f"{name}-{hashlib.sha256(made_from.encode()).hexdigest()[:12]}"
 
 
@@ -283,7 +288,7 @@ def build(name: str, entry: ZooModel, folder: Path, *, listeners: Sequence[Liste
                 dev=data / "dev.tsv",
                 columns=entry.columns,
                 out=run,
-                overrides=[*entry.overrides, f"description={json.dumps(entry.about, ensure_ascii=False)}"],
+                overrides=overrides_of(entry),
                 updates=entry.updates,
                 seed=entry.seed,
                 listeners=listeners,

@@ -169,9 +169,10 @@ def test_an_ensemble_of_one_model_twice_is_that_model(call: Call, speller: Path)
 def test_a_table_keeps_its_dialect(call: Call, speller: Path, tmp_path: Path) -> None:
     """The spreadsheet that wrote semicolons and a byte order mark can open the answers too."""
     table = tmp_path / "in.csv"
-    table.write_text("word;weight\nabcd;1,5\nfeed;2,5\n", encoding="utf-8-sig")
+    table.write_text("word;weight\nabcd;1,5\nfeed;2,5\n", encoding="utf-8-sig", newline="\r\n")
     assert call("predict", speller, "--file", table, "--to", tmp_path / "out.csv").code == 0
     content = (tmp_path / "out.csv").read_text("utf-8")
+    assert (tmp_path / "out.csv").read_bytes().count(b"\r\n") == 3
     header, first, _ = content.splitlines()
     assert header == "\ufeffword;weight;prediction;score"
     word, weight, _, score = first.split(";")
