@@ -262,7 +262,7 @@ def _sample(numbered: Iterator[Numbered]) -> Iterator[Numbered]:
 
 
 class Dialect(NamedTuple):
-    """How a .csv file is written. marked: with a byte order mark; decimal: the mark of its numbers; ending: of lines."""
+    """How a .csv file is written. marked: with a byte order mark; decimal: the mark of numbers; ending: of lines."""
 
     delimiter: str = ","
     marked: bool = False
