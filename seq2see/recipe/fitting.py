@@ -2,7 +2,7 @@
 
 A setting whose type is marked `Fitted` may be `auto`. Until a table is read it has the value for a table of 10,000 rows
 (`REFERENCE`); a run fits it once the rows are counted, and the recipe of its model says so under `fitted`. The rules
-were measured on tables of 3,600 rows, and follow a recipe for 100,000; between and below they are drawn by hand
+were measured on tables of 100 to 3,600 rows, and follow a recipe for 100,000; between these they are drawn by hand
 (docs/results.md, *Settings that fit the table*; `benchmarks/studies/fitting.py` measures them).
 """
 
