@@ -340,7 +340,7 @@ def resolve(
             mapping = {name: named.get(name) or next(left) for name in chosen}
             turned = [_base(column) for column in mapping.values()] != [_base(column) for column in table_columns]
             if named and OUTPUT not in named and turned:
-                raise UserError(_turned_round(table_columns, mapping, *named.values(), path=path))
+                raise UserError(_turned_round(table_columns, mapping, next(iter(named.values())), path=path))
             return Resolution(mapping, None if ".txt" in Path(path).suffixes else _note(mapping))
     raise UserError(_not_found(table_columns, wanted, needed, several, path=path))
 
@@ -458,9 +458,7 @@ def _not_found(
     )
 
 
-def _turned_round(
-    table_columns: Sequence[str], mapping: Mapping[str, str], column: str, *_: str, path: str | Path
-) -> str:
+def _turned_round(table_columns: Sequence[str], mapping: Mapping[str, str], column: str, *, path: str | Path) -> str:
     """The message where the name of an input would turn the order of the columns round: either may be meant."""
     return (
         f"{path}: column '{column}' has the name of the recipe's input, but is not in its place; give --columns "

@@ -15,6 +15,7 @@ from seq2see.data.sources import (
     MAX_CELL,
     MAX_COLUMNS,
     MAX_ROW,
+    WIDE_MARKS,
     RowError,
     block_lines,
     open_bytes,
@@ -304,7 +305,7 @@ class Csv(Delimited):
         with open_bytes(self.path) as file:
             start = file.read(MAX_NAMES)
         ending = "\r\n" if start.partition(b"\n")[0].endswith(b"\r") else "\n"
-        marked = start.startswith(codecs.BOM_UTF8)
+        marked = start.startswith((codecs.BOM_UTF8, *WIDE_MARKS))
         return Dialect(self.delimiter, marked, decimal="," if self.decimal_comma else ".", ending=ending)
 
     @staticmethod

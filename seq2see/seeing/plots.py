@@ -147,7 +147,7 @@ def style_axes(axes: Axes, colours: Theme, *, xlabel: str, ylabel: str, title: s
 def read_curve(path: Path, *, measure: str, against: str) -> tuple[list[float], list[float]]:
     """(x, y) of the lines of a `metrics.jsonl` that have both keys."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_bytes().splitlines()
     except OSError as error:
         raise UserError(f"cannot read '{path}': {error.strerror or error}") from error
     x: list[float] = []

@@ -83,7 +83,6 @@ def create_app(
     logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
     may_reload = token is not None and reloader is not None
     app = _create_fastapi(_Document(repository, limits, token=token is not None, reload=may_reload), lifespan=lifespan)
-    app.get("/openapi-client.json", include_in_schema=False)(lambda: client_document(app.openapi()))
     _add_model_routes(app, repository)
     if may_reload and reloader is not None:
         _add_reload_route(app, reloader, limits)
@@ -162,6 +161,7 @@ def _create_fastapi(document: Callable[[], dict[str, Any]], **options: Any) -> F
         title="seq2see", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False, **options
     )
     app.openapi = document  # type: ignore[method-assign]
+    app.get("/openapi-client.json")(lambda: client_document(document()))
     add_error_handlers(app)
     return app
 

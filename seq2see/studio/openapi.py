@@ -151,6 +151,8 @@ def client_document(document: Schema) -> Schema:
     """The same for generators of clients, whatever models are served: every body is one plain JSON object."""
     plain = copy.deepcopy(document)
     for name, (schema, _) in REQUESTS.items():
+        if f"/api/{name}" not in plain["paths"]:
+            continue  # the server of a run asks for nothing
         body = schema.model_json_schema(ref_template="#/components/schemas/{model}")
         plain["components"]["schemas"] |= body.pop("$defs", {}) | {schema.__name__: body}
         request = plain["paths"][f"/api/{name}"]["post"]["requestBody"]

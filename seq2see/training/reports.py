@@ -124,7 +124,7 @@ class Listener(Protocol):
     def close(self) -> None: ...
 
 
-LISTENER = ("on_update", "on_report", "on_message", "close")
+LISTENER = [name for name in vars(Listener) if not name.startswith("_")]
 """The methods of a listener."""
 
 

@@ -47,6 +47,7 @@ def test_a_score_of_ones_own_from_training_to_looking(call: Call, here: Path, sp
     assert "look run INPUT --out look.png --plugin near_score" in trained.err
     assert "e_j = -sharp |W q - k_j|" in call("show", "run", *plugin).out
     assert call("predict", "run", "abc", *plugin).code == 0
+    assert call("figure", "curve", "run", "--out", "curve.svg", *plugin).code == 0
     assert call("look", "run", "abc", "--out", "look.json", *plugin).code == 0
     assert call("evaluate", "run", "--data", pairs, "--json", *plugin).code == 0
     assert call("explain", "run", "abc", *plugin).code == 0

@@ -228,6 +228,14 @@ def test_back_shows_the_input_before(visit: Visit) -> None:
     assert visit.page.input_value("textarea") == "face"
 
 
+def test_an_address_with_an_unknown_model_says_so(browser: Any, site: str) -> None:
+    with visiting(browser, site) as visit:
+        visit.page.goto(f"{site}#model=nowhere")
+        visit.page.locator("#failure", has_text="not served here: nowhere").wait_for()
+        visit.rest()
+        assert visit.answer()
+
+
 def test_an_address_of_nothing_shows_an_example(browser: Any, site: str) -> None:
     with visiting(browser, site) as visit:
         visit.page.goto(f"{site}#model=captions&input=999&beam=x&step=-4")

@@ -37,6 +37,17 @@ def lines_of(repository: ModelRepository, ask: Any, format: Any = "json") -> lis
     return b"".join(written).decode().splitlines()
 
 
+def test_what_is_no_http_fills_no_log(capsys: pytest.CaptureFixture[str]) -> None:
+    import logging
+
+    from seq2see.studio.request_log import NOT_HTTP, messages_to_stderr
+
+    with messages_to_stderr("text"):
+        logging.getLogger("uvicorn.error").warning(NOT_HTTP)
+        logging.getLogger("uvicorn.error").warning("another message")
+    assert capsys.readouterr().err.splitlines() == ["another message"]
+
+
 def test_a_line_has_what_is_known_and_nothing_of_the_contents(repository: ModelRepository) -> None:
     def ask(client: TestClient) -> None:
         body = {"model": "speller", "inputs": ["face", "deaf"], "prefix": "S E C R E T", "avoid_unknown": None}

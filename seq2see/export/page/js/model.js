@@ -8,7 +8,7 @@ import { sizeOf } from "./tensors.js";
 const END = "<eos>";
 
 // Options that are numbers, with the limits of the server (studio/schemas.py): [least, most, whole numbers only].
-export const NUMBERS = {
+const NUMBERS = {
   beam: [1, 64, true],
   n_best: [1, 64, true],
   length_penalty: [0, 10],

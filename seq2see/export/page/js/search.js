@@ -123,7 +123,7 @@ async function beamSearch(stepper, options, clock) {
 }
 
 // Every continuation that a beam considered, and what became of it: kept, pruned, finished or stopped with the search.
-export const MOST_NODES = 4096; // as tree.py
+const MOST_NODES = 4096; // as tree.py
 
 class Tree {
   constructor() {
